@@ -1,0 +1,220 @@
+"""What is installed is what the folders hold: wheel, sdist, and the folder that git clones."""
+
+import json
+import re
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import hermes_telemetry
+from support.installs import repository_of_the_working_tree
+from support.tree import ROOT, project_files
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+FOLDERS = {
+    "hermes_telemetry": "hermes_telemetry",
+    "canned_queries": "hermes_telemetry.canned_queries",
+    "datasette_plugin": "hermes_telemetry_datasette",
+}
+
+
+def shipped_files() -> dict[str, Path]:
+    """Every file of the three package folders, by its path in an installed environment."""
+    found = {}
+    for file in project_files():
+        top, *rest = file.parts
+        if top in FOLDERS and rest:
+            found["/".join([*FOLDERS[top].split("."), *rest])] = ROOT / file
+    return found
+
+
+class Registration:
+    """Stands for the host's plugin context: keeps what `register` hands over."""
+
+    def __init__(self) -> None:
+        self.hooks: list[str] = []
+
+    def register_hook(self, name: str, callback: Any) -> None:
+        assert callable(callback)
+        self.hooks.append(name)
+
+    def register_command(self, name: str, handler: Any, **details: Any) -> None:
+        assert callable(handler)
+
+    def register_cli_command(self, name: str, help: str, setup_fn: Any, **details: Any) -> None:
+        assert callable(setup_fn)
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A wheel and an sdist; the wheel is built from what the sdist holds."""
+    tree = tmp_path_factory.mktemp("build") / "hermes-telemetry"
+    tree.mkdir()
+    repository_of_the_working_tree(tree)
+    command = [sys.executable, "-m", "build", "--no-isolation", str(tree)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = (tree / "dist").glob("*.whl")
+    (sdist,) = (tree / "dist").glob("*.tar.gz")
+    return wheel, sdist
+
+
+@pytest.fixture(scope="module", params=["wheel", "sdist"])
+def installed(
+    request: pytest.FixtureRequest,
+    distributions: tuple[Path, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """The interpreter of a fresh environment that holds a distribution; it borrows what we need."""
+    home = tmp_path_factory.mktemp("installed")
+    subprocess.run([sys.executable, "-m", "venv", home], check=True)
+    python = home / "bin" / "python"
+    # As a path line, so that the .pth files of the tests' own environment, which hold the
+    # editable install, are not read.
+    (packages,) = home.glob("lib/python*/site-packages")
+    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    chosen = distributions[0 if request.param == "wheel" else 1]
+    command = [python, "-m", "pip", "install", "-qq", "--no-deps", "--ignore-installed", chosen]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    return python
+
+
+def run(python: Path, script: str, *, cwd: Path) -> Any:
+    """What `script` prints as JSON."""
+    done = subprocess.run(
+        [python, "-c", script], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_list_of_packages_is_the_folders() -> None:
+    folders = {
+        name.rpartition("/")[0].replace("/", ".")
+        for name in shipped_files()
+        if name.endswith(".py")
+    }
+    assert sorted(folders) == sorted(PYPROJECT["tool"]["setuptools"]["packages"])
+
+
+def test_a_wheel_holds_every_file_of_the_packages(distributions: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(distributions[0]) as wheel:
+        held = {name: wheel.read(name) for name in wheel.namelist() if ".dist-info/" not in name}
+    expected = {name: path.read_bytes() for name, path in shipped_files().items()}
+    assert held.keys() == expected.keys()
+    assert held == expected
+
+
+def test_an_sdist_holds_the_licence_and_the_contents_behind_the_link(
+    distributions: tuple[Path, Path],
+) -> None:
+    with tarfile.open(distributions[1]) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+        (metadata,) = (
+            m for m in sdist.getmembers() if m.name.endswith("/datasette_plugin/metadata.yml")
+        )
+        assert metadata.isfile()
+    assert {"LICENSE", "README.md", "pyproject.toml"} <= names
+
+
+def test_an_installed_project_imports_and_finds_its_queries_and_descriptions(
+    installed: Path, tmp_path: Path
+) -> None:
+    found = run(
+        installed,
+        "import json, importlib.resources as r\n"
+        "import hermes_telemetry, hermes_telemetry_datasette\n"
+        "from hermes_telemetry.reports import load_queries\n"
+        "print(json.dumps({'places': [m.__file__ for m in\n"
+        "    (hermes_telemetry, hermes_telemetry_datasette)], 'queries': sorted(load_queries()),\n"
+        "    'described': (r.files('hermes_telemetry_datasette') / 'metadata.yml').read_text()}))",
+        cwd=tmp_path,
+    )
+    assert all(Path(place).is_relative_to(installed.parents[1]) for place in found["places"])
+    assert found["queries"] == sorted(path.stem for path in (ROOT / "canned_queries").glob("*.sql"))
+    assert found["described"] == (ROOT / "metadata.yml").read_text(encoding="utf-8")
+
+
+def test_an_installed_project_is_found_by_the_host_by_datasette_and_by_the_shell(
+    installed: Path, tmp_path: Path
+) -> None:
+    found = run(
+        installed,
+        "import json\n"
+        "from importlib.metadata import distribution\n"
+        "points = distribution('hermes-telemetry').entry_points\n"
+        "print(json.dumps([[p.group, p.name, type(p.load()).__name__] for p in points]))",
+        cwd=tmp_path,
+    )
+    assert sorted(found) == [
+        ["console_scripts", "hermes-telemetry", "function"],
+        ["datasette", "hermes_telemetry", "module"],
+        ["hermes_agent.plugins", "hermes-telemetry", "module"],
+    ]
+    command = installed.with_name("hermes-telemetry")
+    done = subprocess.run([command, "--help"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: hermes-telemetry")
+
+
+def test_a_cloned_folder_loads_under_the_hosts_name_and_nothing_of_it_under_its_own(
+    tmp_path: Path,
+) -> None:
+    clone = tmp_path / "plugins" / "hermes-telemetry"
+    clone.mkdir(parents=True)
+    repository_of_the_working_tree(clone)
+    # As the host does it: the folder is a package of another name, below one that has no place.
+    found = run(
+        Path(sys.executable),
+        "import importlib.util, json, sys, types\n"
+        "sys.modules['hermes_plugins'] = types.ModuleType('hermes_plugins')\n"
+        "sys.modules['hermes_plugins'].__path__ = []\n"
+        "name = 'hermes_plugins.hermes_telemetry'\n"
+        f"clone = {str(clone)!r}\n"
+        "spec = importlib.util.spec_from_file_location(\n"
+        "    name, clone + '/__init__.py', submodule_search_locations=[clone])\n"
+        "module = importlib.util.module_from_spec(spec)\n"
+        "sys.modules[name] = module\n"
+        "spec.loader.exec_module(module)\n"
+        "class Context:\n"
+        "    hooks = []\n"
+        "    def register_hook(self, name, callback): self.hooks.append(callback)\n"
+        "    def __getattr__(self, name): return lambda *args, **kwargs: None\n"
+        "module.register(Context())\n"
+        "reports = importlib.import_module(name + '.hermes_telemetry.reports')\n"
+        "print(json.dumps({'hooks': len(Context.hooks),\n"
+        "    'queries': sorted(reports.load_queries()),\n"
+        "    'strangers': [m for m in sys.modules if m.split('.')[0] == 'hermes_telemetry']}))",
+        cwd=tmp_path,
+    )
+    assert found["hooks"] > 0
+    assert found["queries"] == sorted(path.stem for path in (ROOT / "canned_queries").glob("*.sql"))
+    assert found["strangers"] == []
+
+
+def test_plugin_yaml_lists_the_hooks_that_register_registers() -> None:
+    manifest = yaml.safe_load((ROOT / "plugin.yaml").read_text(encoding="utf-8"))
+    context = Registration()
+    hermes_telemetry.register(context)
+    assert sorted(manifest["provides_hooks"]) == sorted(context.hooks)
+    assert manifest["kind"] == "standalone"
+    assert manifest["name"] == PYPROJECT["project"]["name"]
+
+
+def test_the_version_is_said_once_and_agreed_upon() -> None:
+    manifest = yaml.safe_load((ROOT / "plugin.yaml").read_text(encoding="utf-8"))
+    assert manifest["version"] == hermes_telemetry.__version__
+    assert "version" in PYPROJECT["project"]["dynamic"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+", hermes_telemetry.__version__)
+
+
+def test_a_wheel_carries_the_version(distributions: tuple[Path, Path]) -> None:
+    assert distributions[0].name.startswith(f"hermes_telemetry-{hermes_telemetry.__version__}-")
