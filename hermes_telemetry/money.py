@@ -1,0 +1,33 @@
+"""How an amount of money reads, everywhere it is shown."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+UNKNOWN = "–"
+_CENT = 0.01
+
+
+def usd(amount: float | Decimal | None, unpriced: int = 0) -> str:
+    """US dollars as text: ``$1.23``, ``$0.0042`` below a cent, ``–`` when nothing is known.
+
+    ``unpriced`` is the number of calls in the amount that have no price: with any, the amount is
+    a lower bound and reads ``≥ $1.23``.
+    """
+    if amount is None or not math.isfinite(amount):
+        return UNKNOWN
+    value = float(amount)
+    digits = 2
+    if 0 < abs(value) < _CENT:
+        # Two figures that count, however small: four decimals down to $0.0010, more below that.
+        digits = max(4, 1 - math.floor(math.log10(abs(value))))
+    sign = "-" if value < 0 else ""
+    bound = "≥ " if unpriced else ""
+    return f"{bound}{sign}${abs(value):,.{digits}f}"
+
+
+def total(amount: float | Decimal | None, unpriced: int) -> str:
+    """A total as it ends a list: ``$1.23``, or ``≥ $1.23 (3 unpriced)``."""
+    text = usd(amount, unpriced)
+    return f"{text} ({unpriced:,} unpriced)" if unpriced else text

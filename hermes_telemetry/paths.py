@@ -1,0 +1,54 @@
+"""Where telemetry lives on disk.
+
+The only reader of ``HERMES_TELEMETRY_HOME`` and ``HERMES_HOME``. The telemetry home is the first of
+``$HERMES_TELEMETRY_HOME``, ``$HERMES_HOME`` and ``~/.hermes`` that is set, followed by
+``telemetry/``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def telemetry_home() -> Path:
+    """Directory of the ledger and of the configuration files; it may not exist yet."""
+    base = os.environ.get("HERMES_TELEMETRY_HOME") or os.environ.get("HERMES_HOME")
+    root = Path(base).expanduser() if base else Path.home() / ".hermes"
+    return root / "telemetry"
+
+
+def hermes_home() -> Path:
+    """The host's own home: ``$HERMES_HOME`` or ``~/.hermes`` (its ``cron/jobs.json`` names cron
+    jobs).
+    """
+    base = os.environ.get("HERMES_HOME")
+    return Path(base).expanduser() if base else Path.home() / ".hermes"
+
+
+def database_path(home: Path | None = None) -> Path:
+    """The ledger, ``telemetry.db`` in the telemetry home."""
+    return (home or telemetry_home()) / "telemetry.db"
+
+
+def pricing_path(home: Path | None = None) -> Path:
+    """The user's prices, ``pricing.yaml`` in the telemetry home."""
+    return (home or telemetry_home()) / "pricing.yaml"
+
+
+def budget_path(database: Path | None = None) -> Path:
+    """``budget.yaml`` beside the database if it stands there, else the one in the telemetry
+    home.
+    """
+    if database is not None:
+        beside = database.parent / "budget.yaml"
+        if beside.exists():
+            return beside
+    return telemetry_home() / "budget.yaml"
+
+
+def spill_path(database: Path) -> Path:
+    """Where records wait that the database could not take, beside it and by its name: another
+    database in the same folder must not take them.
+    """
+    return database.with_name(f"{database.stem}.spill.ndjson")

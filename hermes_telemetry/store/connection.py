@@ -1,0 +1,343 @@
+"""The ledger: per-thread connections to one SQLite file, and the one way to write to it.
+
+Inside the host a hook may not wait: one deadline holds for connecting, migrating, waiting for the
+lock and writing. SQLite's own busy handler starves callers and its automatic checkpoint strikes at
+every ~100th commit, so both are done here: BEGIN IMMEDIATE is retried every half millisecond, and a
+passive checkpoint runs after every 150th commit. What cannot be written in time goes to the spill
+file (``spill.py``), and the next write that succeeds brings it in.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..windows import SYSTEM_CLOCK, Clock, timestamp
+from . import extras, migrations
+from .checkpoint import Checkpointer
+from .healing import missing_pieces
+from .locking import PATIENCE_S, patiently
+from .spill import Spill, mark_batch, parse_line
+from .upgrade import start_detached
+from .writes import WRITES, Write
+
+_log = logging.getLogger("hermes_telemetry")
+
+_schema_lock = threading.Lock()
+"""DDL of two threads at once ends in SQLITE_LOCKED, which no timeout retries."""
+
+HOOK_DEADLINE_S = 0.8
+"""Of the second that a hook may take, a tenth is left for the spill file and a tenth for a price
+that the host is asked for.
+"""
+
+TRIPPED_DEADLINE_S = 0.02
+"""How long a write waits while the ledger does not answer, until one succeeds again."""
+
+BRING_IN_S = 0.25
+"""How long a hook goes on bringing in spilled batches before its own record."""
+
+LARGE_LEDGER_CALLS = 100_000
+"""From here on building indexes takes longer than a hook may: ``hermes-telemetry migrate`` does
+it.
+"""
+
+_left_behind: list[sqlite3.Connection] = []
+"""Connections inherited by a forked child. Closing one here would touch the parent's WAL, so
+none is.
+"""
+
+
+_ledgers: weakref.WeakSet[Ledger] = weakref.WeakSet()
+
+
+class UpgradePending(sqlite3.OperationalError):
+    """The ledger is old and large: its upgrade takes longer than the caller may wait."""
+
+
+class LedgerConnection(sqlite3.Connection):
+    """A connection that remembers which price record rows it has already found."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.price_ids: dict[tuple[Any, ...], int] = {}
+
+
+class _Local(threading.local):
+    conn: LedgerConnection | None = None
+    identity: tuple[int, int] | None = None
+
+
+_POISON = (
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.DataError,
+    sqlite3.ProgrammingError,
+    OverflowError,
+    TypeError,
+)
+"""The write itself is wrong, now and at every later try: waiting in the spill file would not
+help.
+"""
+
+
+class Ledger:
+    """One telemetry database, written from any thread of any process.
+
+    ``patient`` is for commands: they wait up to 30 s where a hook waits less than one, and they
+    upgrade a large old ledger themselves. Nothing is opened before the first write.
+    """
+
+    def __init__(self, path: Path, *, clock: Clock = SYSTEM_CLOCK, patient: bool = False) -> None:
+        self.path = path
+        self.spill = Spill(path, clock)
+        self._clock = clock
+        self._patient = patient
+        self._deadline_s = PATIENCE_S if patient else HOOK_DEADLINE_S
+        self._tripped = False
+        self._bringing_in = threading.Lock()
+        self._local = _Local()
+        self._checkpointer = Checkpointer(path, clock)
+        _ledgers.add(self)
+
+    def apply(self, writes: Sequence[Write]) -> list[Any] | None:
+        """Make ``writes`` in one transaction; their results in order.
+
+        None when the ledger did not take them in time or at all, or has not taken older ones yet:
+        they are in the spill file then (or, if that cannot be written either, in memory, to be
+        tried again). Raises TypeError,
+        OverflowError or sqlite3.IntegrityError for a write that no ledger would ever take.
+        """
+        patience = TRIPPED_DEADLINE_S if self._tripped else self._deadline_s
+        deadline = self._clock.monotonic() + patience
+        try:
+            conn = self._get_conn(deadline)
+            results = None
+            if self.spill.waiting() and not self._bring_in(conn, deadline):
+                # Behind the older ones: a session that ends now is not to be reopened by its past.
+                self.spill.keep(writes)
+            else:
+                results = self._transact(conn, writes, deadline)
+        except _POISON:
+            raise
+        except (sqlite3.Error, OSError) as error:
+            if not self._tripped:
+                self._tripped = True
+                _log.warning(
+                    "the ledger takes no records (%s): they wait in %s", error, self.spill.path
+                )
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+                # The connection stays so when the file no longer is.
+                self.close()
+            self.spill.keep(writes)
+            return None
+        except (KeyboardInterrupt, SystemExit):
+            # The host is interrupted while we wait for the lock: not our record's fault.
+            self.spill.keep(writes)
+            raise
+        if self._tripped:
+            self._tripped = False
+            _log.warning("the ledger takes records again")
+        self._checkpointer.committed(conn)
+        return results
+
+    def bring_in(self) -> None:
+        """Write what waits in the spill file. Raises sqlite3.Error if the ledger cannot be had."""
+        deadline = self._clock.monotonic() + self._deadline_s
+        conn = self._get_conn(deadline)
+        if self.spill.waiting():
+            self._bring_in(conn, deadline)
+
+    def connection(self) -> sqlite3.Connection:
+        """This thread's connection, migrated; for reads. Raises sqlite3.Error."""
+        return self._get_conn(self._clock.monotonic() + self._deadline_s)
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        conn, self._local.conn = self._local.conn, None
+        if conn is not None:
+            conn.close()
+
+    def _bring_in(self, conn: LedgerConnection, deadline: float) -> bool:
+        """Write spilled batches, oldest first; what goes wrong leaves them for the next write.
+
+        False when there are more of them than a hook has time for.
+        """
+        if not self._bringing_in.acquire(blocking=False):
+            return True
+        enough = self._clock.monotonic() + BRING_IN_S
+        try:
+            while self.spill.waiting():
+                if not self._bring_in_one(conn, deadline):
+                    break
+                if not self._patient and self._clock.monotonic() >= enough:
+                    return not self.spill.waiting()
+            dropped = self.spill.dropped
+            if dropped:
+                fields = {"dropped": dropped, "ts": timestamp(self._clock.now())}
+                self._transact(conn, [Write("count_dropped", fields)], deadline)
+                self.spill.counted(dropped)
+        except (sqlite3.Error, OSError) as error:
+            _log.info("spilled records stay for the next write: %s", error)
+        finally:
+            self._bringing_in.release()
+        return True
+
+    def _bring_in_one(self, conn: LedgerConnection, deadline: float) -> bool:
+        """Write the oldest batch and its marker in one transaction; False when none is left."""
+        batch = None
+        try:
+            # The lock comes first: without it a file would be renamed for nothing at every try.
+            self._begin(conn, deadline)
+            batch = self.spill.oldest()
+            rejected = []
+            if batch is not None and (
+                batch.path is None
+                or mark_batch(
+                    conn, name=batch.name, lines=len(batch.lines), ts=timestamp(self._clock.now())
+                )
+            ):
+                rejected = [line for line in batch.lines if not self._write_line(conn, line)]
+            conn.execute("commit")
+        except BaseException:
+            self._rollback(conn)
+            if batch is not None:
+                self.spill.put_back(batch)
+            raise
+        if batch is None:
+            return False
+        self.spill.discard(batch, rejected)
+        return True
+
+    @staticmethod
+    def _write_line(conn: LedgerConnection, line: str) -> bool:
+        """One spilled transaction inside the batch's; False for one that no ledger would take."""
+        conn.execute("savepoint line")
+        try:
+            for write in parse_line(line):
+                WRITES[write.name](conn, **write.fields)
+        except (*_POISON, ValueError, KeyError) as error:
+            conn.execute("rollback to line")
+            conn.execute("release line")
+            conn.price_ids.clear()
+            _log.warning("a spilled record is damaged and is set aside: %s", type(error).__name__)
+            return False
+        conn.execute("release line")
+        return True
+
+    def _transact(
+        self, conn: LedgerConnection, writes: Sequence[Write], deadline: float
+    ) -> list[Any]:
+        try:
+            self._begin(conn, deadline)
+            results = [WRITES[write.name](conn, **write.fields) for write in writes]
+            conn.execute("commit")
+        except BaseException:
+            self._rollback(conn)
+            raise
+        return results
+
+    @staticmethod
+    def _rollback(conn: LedgerConnection) -> None:
+        conn.price_ids.clear()  # it may name rows that are gone now
+        if conn.in_transaction:
+            conn.execute("rollback")
+
+    def _begin(self, conn: sqlite3.Connection, deadline: float) -> None:
+        patiently(self._clock, deadline, lambda: conn.execute("begin immediate"))
+
+    def _get_conn(self, deadline: float) -> LedgerConnection:
+        local = self._local
+        if local.conn is not None:
+            named = self._identity()
+            if named == local.identity:
+                return local.conn
+            # The file was moved or replaced: what we have open is no longer the ledger.
+            if named is None:
+                # A new ledger would delete the log that the moved one may have left here.
+                self._checkpointer.now(local.conn)
+            self.close()
+        conn = self._connect(deadline)
+        local.conn, local.identity = conn, self._identity()
+        return conn
+
+    def _begin_anew(self) -> None:
+        """In a forked child: locks may be held by threads that it lacks, and what waits in memory
+        is the parent's to write.
+        """
+        if self._local.conn is not None:
+            _left_behind.append(self._local.conn)
+        self._local = _Local()
+        self._bringing_in = threading.Lock()
+        self._checkpointer = Checkpointer(self.path, self._clock)
+        self.spill = Spill(self.path, self._clock)
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file the path names now; by stat, since opening it by hand would drop SQLite's
+        locks.
+        """
+        try:
+            status = os.stat(self.path)
+        except FileNotFoundError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def _connect(self, deadline: float) -> LedgerConnection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        remaining = max(0.0, deadline - self._clock.monotonic())
+        if not _schema_lock.acquire(timeout=remaining):
+            raise sqlite3.OperationalError("another thread is still preparing the ledger")
+        try:
+            conn = sqlite3.connect(
+                self.path, timeout=0, isolation_level=None, factory=LedgerConnection
+            )
+            try:
+                self._prepare(conn, deadline)
+            except BaseException:
+                conn.close()
+                raise
+        finally:
+            _schema_lock.release()
+        self._checkpointer.opened(conn)
+        return conn
+
+    def _prepare(self, conn: LedgerConnection, deadline: float) -> None:
+        def begin(conn: sqlite3.Connection) -> None:
+            self._begin(conn, deadline)
+
+        patiently(self._clock, deadline, lambda: conn.execute("pragma journal_mode = wal"))
+        conn.execute("pragma synchronous = normal")
+        conn.execute("pragma wal_autocheckpoint = 0")
+        conn.execute("pragma journal_size_limit = 33554432")
+        if not self._patient and self._is_large(conn):
+            lacks = migrations.pending_versions(conn) or missing_pieces(conn)
+            if lacks:
+                start_detached(self.path, now=self._clock.monotonic())
+                raise UpgradePending(f"the ledger lacks {lacks}: hermes-telemetry migrate adds it")
+        if migrations._ensure_schema(conn, begin):
+            extras.ensure_speed(conn, begin)
+        extras.ensure_price_record(conn, begin)
+
+    def _is_large(self, conn: sqlite3.Connection) -> bool:
+        try:
+            newest = conn.execute("select max(id) from llm_calls").fetchone()[0]
+        except sqlite3.OperationalError:
+            return False  # a file without calls is made, not upgraded
+        return (newest or 0) > LARGE_LEDGER_CALLS
+
+
+def _begin_anew_in_child() -> None:
+    global _schema_lock
+    _schema_lock = threading.Lock()
+    for ledger in _ledgers:
+        ledger._begin_anew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_begin_anew_in_child)

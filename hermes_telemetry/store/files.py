@@ -1,0 +1,80 @@
+"""Looking at a file without changing it: is it a ledger, and what does it hold?"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+# Every ledger since v1 has both, whatever the file is called and whoever wrote it.
+_LEDGER_TABLES = {"runs", "llm_calls"}
+
+
+class NotALedgerError(Exception):
+    """The file is missing, or it is something else; the text says which, in one line."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a ledger holds: schema version (0: none recorded), objects, rows of the tables asked
+    for.
+
+    An object is its kind and name: ``index idx_llm_ts``.
+    """
+
+    version: int
+    objects: frozenset[str]
+    rows: dict[str, int]
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """A read-only connection to a SQLite file, which is never made. Raises NotALedgerError."""
+    if not path.is_file():
+        raise NotALedgerError(f"there is no file {path}")
+    # as_uri() escapes what a URI would otherwise take for its query: ? # %
+    conn = sqlite3.connect(path.resolve().as_uri() + "?mode=ro", uri=True, timeout=30)
+    try:
+        _names(conn)
+    except sqlite3.DatabaseError as error:
+        conn.close()
+        raise NotALedgerError(f"{path} cannot be read: {error}") from error
+    return conn
+
+
+def open_ledger(path: Path) -> sqlite3.Connection:
+    """A read-only connection to a ledger, left at its version. Raises NotALedgerError."""
+    conn = open_database(path)
+    if not _names(conn) >= _LEDGER_TABLES:
+        conn.close()
+        raise NotALedgerError(f"{path} is not a telemetry ledger: it has no runs and llm_calls")
+    return conn
+
+
+def shape(path: Path, counted: Sequence[str] = ()) -> Shape:
+    """The ledger's shape, with the row counts of those ``counted`` tables that it has.
+
+    Raises NotALedgerError.
+    """
+    with closing(open_ledger(path)) as conn:
+        names = _names(conn)
+        version = 0
+        if "schema_version" in names:
+            version = conn.execute("select max(version) from schema_version").fetchone()[0] or 0
+        objects = conn.execute(
+            "select type || ' ' || name from sqlite_master where name not like 'sqlite_%'"
+        )
+        return Shape(
+            version,
+            frozenset(row[0] for row in objects),
+            {
+                table: conn.execute(f"select count(*) from {table}").fetchone()[0]
+                for table in counted
+                if table in names
+            },
+        )
+
+
+def _names(conn: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in conn.execute("select name from sqlite_master")}

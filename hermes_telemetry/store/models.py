@@ -1,0 +1,237 @@
+"""Writes about models: gone at the provider, free, no longer free, and what the host charges.
+
+Each runs inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from .calls import MESSAGE_LIMIT
+
+
+def record_model_unavailable(
+    conn: sqlite3.Connection,
+    *,
+    model: str,
+    provider: str,
+    error_code: int,
+    error_message: str,
+    ts: str,
+) -> None:
+    """The provider says a model is gone (404); a repeat raises occurrences and last_seen_at."""
+    conn.execute(
+        """
+        insert into model_unavailable_alerts
+          (model, provider, error_code, error_message, first_seen_at, last_seen_at)
+        values (?, ?, ?, ?, ?, ?)
+        on conflict (model, provider) do update
+        set error_code = excluded.error_code,
+            error_message = excluded.error_message,
+            last_seen_at = max(last_seen_at, excluded.last_seen_at),
+            occurrences = occurrences + 1
+        """,
+        (model, provider, error_code, error_message[:MESSAGE_LIMIT], ts, ts),
+    )
+
+
+def record_free_model(conn: sqlite3.Connection, *, model: str, provider: str, ts: str) -> None:
+    """A model is known to be free at a provider ('' = at any); the first time seen stays."""
+    conn.execute(
+        "insert or ignore into known_free_models (model, provider, first_seen_at) values (?, ?, ?)",
+        (model, provider, ts),
+    )
+
+
+def is_known_free_model(conn: sqlite3.Connection, model: str, provider: str) -> str | None:
+    """Since when this id is known to be free at a provider or at any; None when it is not."""
+    row = conn.execute(
+        """
+        select min(first_seen_at)
+        from known_free_models
+        where lower(model) = lower(?)
+          and provider in (?, '')
+        """,
+        (model, provider),
+    ).fetchone()
+    since: str | None = row[0]
+    return since
+
+
+def is_free_tier_transition(conn: sqlite3.Connection, model: str, provider: str) -> str | None:
+    """Since when a ``:free`` id is known whose model a provider may now call ``model``: the same
+    without ``:free``, or with more behind one of ``- : / _``. None when there is none.
+    """
+    row = conn.execute(
+        """
+        select min(first_seen_at)
+        from known_free_models as free
+        where provider in (:provider, '')
+          and substr(lower(free.model), -5) = ':free'
+          and substr(lower(:model), -5) <> ':free'
+          and length(free.model) > 5
+          and substr(lower(:model), 1, length(free.model) - 5) || ':free' = lower(free.model)
+          and substr(:model, length(free.model) - 4, 1) in ('', '-', ':', '/', '_')
+        """,
+        {"model": model, "provider": provider},
+    ).fetchone()
+    since: str | None = row[0]
+    return since
+
+
+def newest_free_basis(conn: sqlite3.Connection, model: str, provider: str) -> str | None:
+    """Why the newest call of a model at $0 cost nothing: the basis of its price record.
+
+    None when there is no such call, or it has no record.
+    """
+    row = conn.execute(
+        """
+        select price.basis
+        from llm_calls as call
+        left join llm_call_prices as record on record.call_id = call.id
+        left join prices_used as price on price.id = record.price_id
+        where call.model = ?
+          and call.provider is nullif(?, '')
+          and call.cost_usd = 0
+        order by call.ts desc
+        limit 1
+        """,
+        (model, provider),
+    ).fetchone()
+    return None if row is None else row[0]
+
+
+def note_paid_call(
+    conn: sqlite3.Connection,
+    *,
+    model: str,
+    provider: str,
+    session_id: str,
+    cost_usd: float,
+    ts: str,
+) -> str | None:
+    """A call has cost something: if its model was free, the transition is recorded.
+
+    Returns 'free', or 'declared' where the model was free by the user's own declaration, for the
+    first such call of the model; None for all others.
+    """
+    known = conn.execute(
+        "select 1 from free_paid_transitions where model = ? and provider = ?", (model, provider)
+    ).fetchone()
+    if known:
+        return None
+    since = is_known_free_model(conn, model, provider) or is_free_tier_transition(
+        conn, model, provider
+    )
+    if since is None:
+        return None
+    first = record_free_paid_transition(
+        conn,
+        model=model,
+        provider=provider,
+        session_id=session_id,
+        first_paid_cost_usd=cost_usd,
+        first_free_seen_at=since,
+        ts=ts,
+    )
+    if not first:
+        return None
+    return "declared" if newest_free_basis(conn, model, provider) == "declared" else "free"
+
+
+def record_free_paid_transition(
+    conn: sqlite3.Connection,
+    *,
+    model: str,
+    provider: str,
+    session_id: str | None,
+    first_paid_cost_usd: float,
+    first_free_seen_at: str | None,
+    ts: str,
+) -> bool:
+    """A call of a model that was free has cost something; True when it is the first such call.
+
+    Later ones change nothing.
+    """
+    cursor = conn.execute(
+        """
+        insert or ignore into free_paid_transitions
+          (model, provider, detected_at, session_id, first_paid_cost_usd, first_free_seen_at)
+        values (?, ?, ?, ?, ?, ?)
+        """,
+        (model, provider, ts, session_id, first_paid_cost_usd, first_free_seen_at),
+    )
+    return cursor.rowcount == 1
+
+
+def record_pricing_snapshot(
+    conn: sqlite3.Connection,
+    *,
+    provider: str,
+    model: str,
+    input_cost_per_million: float | None,
+    output_cost_per_million: float | None,
+    cache_read_cost_per_million: float | None,
+    cache_write_cost_per_million: float | None,
+    request_cost: float | None,
+    source: str | None,
+    source_url: str | None,
+    pricing_version: str | None,
+    fetched_at: str | None,
+    captured_at: str,
+    base_url: str | None,
+    api_mode: str | None,
+    resolved_model: str | None,
+) -> bool:
+    """The host's tariff for a model (USD per million tokens, per request); True when it is news.
+
+    Nothing is written where rates, source and version are those of the pair's newest row.
+    """
+    fields = (
+        provider,
+        model,
+        input_cost_per_million,
+        output_cost_per_million,
+        cache_read_cost_per_million,
+        cache_write_cost_per_million,
+        request_cost,
+        source,
+        source_url,
+        pricing_version,
+        fetched_at,
+        captured_at,
+        base_url,
+        api_mode,
+        resolved_model,
+    )
+    cursor = conn.execute(
+        """
+        insert into pricing_snapshots (
+            provider, model, input_cost_per_million, output_cost_per_million,
+            cache_read_cost_per_million, cache_write_cost_per_million, request_cost,
+            source, source_url, pricing_version, fetched_at, captured_at, base_url, api_mode,
+            resolved_model
+        )
+        select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
+        where not exists (
+            select 1
+            from (
+                select *
+                from pricing_snapshots
+                where provider = ?1
+                  and model = ?2
+                order by id desc
+                limit 1
+            )
+            where input_cost_per_million is ?3
+              and output_cost_per_million is ?4
+              and cache_read_cost_per_million is ?5
+              and cache_write_cost_per_million is ?6
+              and request_cost is ?7
+              and source is ?8
+              and pricing_version is ?10
+        )
+        """,
+        fields,
+    )
+    return cursor.rowcount == 1

@@ -1,0 +1,193 @@
+"""Time as the ledger stores it: UTC text, half-open windows, local days and one injected clock.
+
+Stored instants are UTC text with an offset. Bounds are their first 19 characters
+(``YYYY-MM-DDTHH:MM:SS``), because files of other builds hold timestamps with and without a
+fraction: a full timestamp compared with such a prefix sorts right in both forms.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+BEGINNING = datetime.min.replace(tzinfo=UTC)
+END = datetime.max.replace(tzinfo=UTC)
+EVERYTHING = "all"
+_EARLIEST = BEGINNING + timedelta(days=2)  # any zone's local time of it can be told
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Where time comes from. ``now`` gives an aware UTC datetime, the others count seconds."""
+
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], None]
+
+
+SYSTEM_CLOCK = Clock(now=lambda: datetime.now(UTC), monotonic=time.monotonic, sleep=time.sleep)
+
+
+def timestamp(moment: datetime) -> str:
+    """The stored form of an aware datetime: ``2026-07-01T12:00:00.123456+00:00``.
+
+    Always six decimals and always UTC. A naive datetime raises ValueError: reading it as the
+    machine's local time would shift rows silently.
+    """
+    if moment.utcoffset() is None:
+        raise ValueError(f"{moment!r} has no time zone")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def parse_timestamp(text: str) -> datetime:
+    """An aware UTC datetime from ISO-8601 text; text without an offset is UTC, as stored.
+
+    Raises ValueError for anything else.
+    """
+    # A "+02:00" typed into a URL arrives with a blank where the sign stood.
+    moment = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+    if moment.utcoffset() is None:
+        return moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC)
+
+
+def time_zone(name: str) -> tzinfo:
+    """The zone of an IANA name; ValueError when this machine does not know it."""
+    if name == "UTC":  # must work where no zone database is installed
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError(f"unknown time zone {name!r}") from error
+
+
+def _day_start(day: date, zone: tzinfo) -> datetime:
+    midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
+    try:
+        start = midnight.astimezone(UTC)
+        if start.astimezone(zone).replace(tzinfo=None) == midnight.replace(tzinfo=None):
+            return start
+        # Midnight was skipped by a clock change: search the second at which the day begins.
+        before = midnight.replace(fold=1).astimezone(UTC)
+        while start - before > timedelta(seconds=1):
+            middle = before + (start - before) // 2
+            if middle.astimezone(zone).date() < day:
+                before = middle
+            else:
+                start = middle
+        return start.replace(microsecond=0)
+    except OverflowError:  # the first and the last day of the calendar
+        return BEGINNING if day.year == 1 else END
+
+
+def _next_day(day: date) -> date:
+    return day if day == date.max else day + timedelta(days=1)
+
+
+def _days_before(day: date, days: int) -> date:
+    return date.fromordinal(max(1, day.toordinal() - days))
+
+
+def day_start_utc(day: str, zone: str) -> str:
+    """The first instant of a local day (``YYYY-MM-DD``) as a 19-character UTC bound.
+
+    Right for days of 23 and 25 hours, for midnights that a clock change skips, and for days that
+    a zone left out altogether (they start where the next one starts). ValueError for a bad day or
+    zone.
+    """
+    return bound(_day_start(date.fromisoformat(day), time_zone(zone)))
+
+
+def bound(moment: datetime) -> str:
+    """The 19-character UTC text that stored timestamps are compared with."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+
+
+def _parse_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Window:
+    """A half-open span of time, ``start <= t < end``, both aware UTC; local days are of
+    ``zone``.
+    """
+
+    start: datetime
+    end: datetime
+    zone: str
+
+    @classmethod
+    def asked(
+        cls, since: str, until: str, default_days: int | None, zone: str, now: datetime
+    ) -> Window:
+        """The window that the texts ``since`` and ``until`` ask for.
+
+        A date is a local day and ``until`` includes it; an ISO instant is exact and half-open;
+        ``all`` is no bound. An empty ``until`` is no bound. An empty ``since`` means the
+        ``default_days`` local days that end with the day of ``until``, else with today
+        (``default_days`` None: no bound). ValueError for other texts.
+        """
+        local = time_zone(zone)
+        since, until = since.strip(), until.strip()
+        last_day = now.astimezone(local).date()
+        end = END
+        if until and until.lower() != EVERYTHING:
+            day = _parse_day(until)
+            if day is not None:
+                end = _day_start(_next_day(day), local)
+                last_day = day
+            else:
+                end = parse_timestamp(until)
+                # Half-open: an end at midnight belongs to the day before.
+                last_day = (max(end, _EARLIEST) - _TICK).astimezone(local).date()
+        return cls(_start(since, last_day, default_days, local), end, zone)
+
+
+def _start(since: str, last_day: date, default_days: int | None, local: tzinfo) -> datetime:
+    if since.lower() == EVERYTHING or (not since and default_days is None):
+        return BEGINNING
+    if not since and default_days is not None:
+        return _day_start(_days_before(last_day, default_days - 1), local)
+    day = _parse_day(since)
+    return _day_start(day, local) if day is not None else parse_timestamp(since)
+
+
+def machine_zone(environ: Mapping[str, str] = os.environ, etc: Path = Path("/etc")) -> str:
+    """The machine's IANA zone name: TZ, the /etc/localtime link, /etc/timezone, else ``UTC``."""
+    for candidate in (
+        environ.get("TZ", "").removeprefix(":"),
+        _localtime_link(etc / "localtime"),
+        _first_line(etc / "timezone"),
+    ):
+        name = candidate.rpartition("zoneinfo/")[2]
+        if name and not name.startswith("/"):
+            try:
+                time_zone(name)
+            except ValueError:
+                continue
+            return name
+    return "UTC"
+
+
+def _localtime_link(path: Path) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").partition("\n")[0].strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
