@@ -1,0 +1,214 @@
+"""The catalogue of the ``genai-prices`` package, for models that nothing else knows.
+
+The package is optional, takes a quarter of a second to import, and is not ours: it is imported in
+a thread, and whatever goes wrong in it means no more than that it does not know the model.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from importlib import import_module
+from typing import Any
+
+from ..windows import SYSTEM_CLOCK, Clock
+from .entries import Multipliers, Quote
+from .ids import is_variant
+from .price import ZERO, Price
+
+logger = logging.getLogger(__name__)
+
+SECONDS_WAITED = 0.1
+_POLL_S = 0.001
+_MOST_REMEMBERED = 1024
+
+# The host's names of providers, where the catalogue has another word. Plans and resellers are
+# left out on purpose: their prices are not the vendor's list.
+_PROVIDERS = {
+    "azure-foundry": "azure",
+    "bedrock": "aws",
+    "copilot": "github-copilot",
+    "gemini": "google",
+    "kimi-coding": "moonshotai",
+    "moonshot": "moonshotai",
+    "openai-api": "openai",
+    "vertex": "google",
+    "xai": "x-ai",
+}
+
+
+def _imported() -> Any:
+    return import_module("genai_prices")
+
+
+class Catalogue:
+    """List prices of ``genai-prices`` by (model, provider), at the time of a call.
+
+    Safe to use from any thread; never raises.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        wait: float = SECONDS_WAITED,
+        load: Callable[[], Any] = _imported,
+    ) -> None:
+        self._clock = clock
+        self._wait = wait
+        self._load = load
+        self._lock = threading.Lock()
+        self._begun = False
+        self._ready = False
+        self._wait_until: float | None = None
+        self._package: Any = None
+        self._models: dict[tuple[str, str], Any] = {}
+
+    def begin(self) -> None:
+        """Starts importing the package, once. Returns at once."""
+        with self._lock:
+            if self._begun:
+                return
+            self._begun = True
+        try:
+            threading.Thread(target=self._open, name="telemetry-catalogue", daemon=True).start()
+        except RuntimeError:  # the interpreter is going down
+            self._ready = True
+
+    def price(
+        self, model: str, provider: str, at: datetime | None, fill: Multipliers
+    ) -> Price | None:
+        """The price of exactly this model at this provider at ``at`` (default: now). While the
+        package is being imported questions wait, in all a tenth of a second."""
+        self.begin()
+        if not self._ready:
+            if self._wait_until is None:
+                self._wait_until = self._clock.monotonic() + self._wait
+            while not self._ready and self._clock.monotonic() < self._wait_until:
+                self._clock.sleep(_POLL_S)
+        if self._package is None:
+            return None
+        try:
+            found = self._find(model.strip().lower(), provider.strip().lower())
+            if found is None:
+                return None
+            prices = found.get_prices(at or self._clock.now())
+            quote = _quote(prices)
+            if quote is None:
+                return None
+            return quote.price("catalogue", "genai-prices", str(found.id), fill)
+        except Exception as fault:
+            logger.debug("genai-prices does not price %r: %s", model, type(fault).__name__)
+            return None
+
+    def _open(self) -> None:
+        try:
+            self._package = self._load()
+        except ImportError:
+            pass  # not installed, as is usual
+        except BaseException as fault:
+            logger.warning("genai-prices cannot be imported: %s", type(fault).__name__)
+        finally:
+            self._ready = True
+
+    def _find(self, model: str, provider: str) -> Any:
+        """The package's entry of a model, or None; misses are remembered too."""
+        key = (model, provider)
+        if key not in self._models:
+            if len(self._models) >= _MOST_REMEMBERED:
+                self._models.clear()
+            self._models[key] = None
+            slug = _PROVIDERS.get(provider, provider) or None
+            answer = self._package.calc_price(
+                self._package.Usage(input_tokens=1, output_tokens=1), model, provider_id=slug
+            )
+            # It also finds providers and models by a part of their name. That is a guess.
+            if slug in (None, answer.provider.id) and _names(answer.model, model):
+                self._models[key] = answer.model
+        return self._models[key]
+
+
+def _names(entry: Any, model: str) -> bool:
+    """True if the catalogue's entry is of this model rather than of one whose name begins alike."""
+    return str(entry.id).lower() == model or _clause_names(entry.match, model)
+
+
+def _clause_names(clause: Any, model: str) -> bool:
+    for parts in (getattr(clause, "or_", None), getattr(clause, "and_", None)):
+        if parts is not None:
+            return any(_clause_names(part, model) for part in parts)
+    if hasattr(clause, "equals"):
+        return bool(clause.equals.lower() == model)
+    if hasattr(clause, "regex"):
+        # Whole-id patterns name a model and its dates; others are loose.
+        pattern = clause.regex
+        return bool(pattern.startswith("^") and pattern.endswith("$") and clause.is_match(model))
+    if hasattr(clause, "ends_with"):
+        return _at_boundary(model, clause.ends_with.lower())
+    if hasattr(clause, "starts_with"):
+        return is_variant(model, clause.starts_with.lower().rstrip("-@"))
+    if hasattr(clause, "contains"):
+        return _at_boundary(model, clause.contains.lower().rstrip("-@"))
+    return False
+
+
+def _at_boundary(model: str, name: str) -> bool:
+    """True if ``model`` is ``name``, or a variant of it, behind a vendor's or region's prefix."""
+    start = model.find(name)
+    return (
+        start >= 0 and (start == 0 or model[start - 1] in "./") and is_variant(model[start:], name)
+    )
+
+
+def _quote(prices: Any) -> Quote | None:
+    """The catalogue's prices as rates; None if it has none for text, which does not mean free."""
+    tiers = {
+        tier.start
+        for name in ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
+        for tier in getattr(getattr(prices, name, None), "tiers", ())
+    }
+    base = _at(prices, None)
+    if base is None:
+        return None
+    # "Above n tokens" there is "from n + 1 tokens" here.
+    above = [(start + 1, _at(prices, start)) for start in sorted(tiers)]
+    return Quote(
+        base.input,
+        base.output,
+        base.cache_read,
+        base.cache_write,
+        base.reasoning,
+        base.request,
+        tuple((start, quote) for start, quote in above if quote is not None),
+    )
+
+
+def _at(prices: Any, start: int | None) -> Quote | None:
+    def rate(name: str) -> Decimal | None:
+        stated: Any = getattr(prices, name, None)
+        if hasattr(stated, "base"):
+            reached = [
+                tier.price for tier in stated.tiers if start is not None and tier.start <= start
+            ]
+            stated = reached[-1] if reached else stated.base
+        if stated is None:
+            return None
+        number = Decimal(stated)
+        if not (number.is_finite() and number >= 0):
+            raise ValueError(f"{name} cannot be charged")
+        return number
+
+    tokens_in, tokens_out = rate("input_mtok"), rate("output_mtok")
+    if tokens_in is None or tokens_out is None:
+        return None
+    return Quote(
+        tokens_in,
+        tokens_out,
+        rate("cache_read_mtok"),
+        rate("cache_write_mtok"),
+        rate("output_reasoning_mtok"),
+        (rate("requests_kcount") or ZERO) / 1000,
+    )

@@ -1,0 +1,121 @@
+"""Token arithmetic: the host's usage of one call, times a price, in USD."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from typing import Any
+
+from .price import Price
+
+logger = logging.getLogger(__name__)
+
+_MILLION = Decimal(1_000_000)
+# Own context: another plugin in this process may have lowered the precision or set traps.
+_EXACT = Context(prec=60)
+# No model reads a trillion tokens in a call; such a count is a fault, and SQLite cannot hold
+# integers of any size.
+_MAX_COUNT = 10**12
+
+_FIELDS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
+_reported: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call. ``input`` excludes both cache classes; ``output`` contains ``reasoning``.
+
+    ``estimated`` is True when a count had to be inferred.
+    """
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    estimated: bool = False
+
+    @property
+    def prompt(self) -> int:
+        """Size of the context that was sent: what tiers are measured by, never priced itself."""
+        return self.input + self.cache_read + self.cache_write
+
+
+def usage_from_host(usage: Mapping[str, Any] | None) -> Usage | None:
+    """The host's ``usage`` as counts that are safe to store and to price.
+
+    Returns None when there is no usage at all (not a mapping, or none of its fields), which is
+    different from a call that used nothing. Counts that are negative, not finite, boolean or not
+    numbers count as 0.
+    """
+    if not isinstance(usage, Mapping) or not any(name in usage for name in _FIELDS):
+        return None
+    tokens_in = usage.get("input_tokens")
+    prompt = _valid_count(usage.get("prompt_tokens"))
+    # The host subtracts the cache classes from the provider's prompt count. Below zero, that count
+    # excluded them already, so it is itself the uncached input.
+    inferred = prompt is not None and _is_negative(tokens_in)
+    return Usage(
+        _count("input_tokens", prompt if inferred else tokens_in),
+        _count("output_tokens", usage.get("output_tokens")),
+        _count("cache_read_tokens", usage.get("cache_read_tokens")),
+        _count("cache_write_tokens", usage.get("cache_write_tokens")),
+        _count("reasoning_tokens", usage.get("reasoning_tokens")),
+        inferred,
+    )
+
+
+def cost_of(usage: Usage, price: Price) -> tuple[Decimal, int | None]:
+    """What the call costs, in USD and exact, and the threshold of the tier it was charged at."""
+    rates, tier_from = price.rates_for(usage.prompt)
+    visible, reasoning = usage.output - usage.reasoning, usage.reasoning
+    if visible < 0:
+        # More reasoning than output contradicts itself; the output count is what is billed.
+        visible, reasoning = usage.output, 0
+    with localcontext(_EXACT):
+        tokens = (
+            usage.input * rates.input
+            + usage.cache_read * rates.cache_read
+            + usage.cache_write * rates.cache_write
+            + visible * rates.output
+            + reasoning * (rates.output if rates.reasoning is None else rates.reasoning)
+        )
+        return tokens / _MILLION + rates.request, tier_from
+
+
+def _count(name: str, value: Any) -> int:
+    if value is None:
+        return 0
+    count = _valid_count(value)
+    if count is None:
+        if name not in _reported:
+            _reported.add(name)
+            logger.warning("usage field %s holds no token count (%s): 0", name, _fault(value))
+        return 0
+    return count
+
+
+def _valid_count(value: Any) -> int | None:
+    # type() rather than isinstance: a bool is an int to Python, but no count of tokens.
+    if type(value) is int:
+        return value if 0 <= value <= _MAX_COUNT else None
+    if isinstance(value, float) and 0.0 <= value <= _MAX_COUNT:  # false for nan and inf
+        return int(value)
+    return None
+
+
+def _is_negative(value: Any) -> bool:
+    return isinstance(value, (int, float)) and -_MAX_COUNT <= value < 0
+
+
+def _fault(value: Any) -> str:
+    # The value itself is not logged: it is unbounded, and may be anything.
+    return "negative" if _is_negative(value) else f"unusable {type(value).__name__}"
