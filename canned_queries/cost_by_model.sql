@@ -1,0 +1,72 @@
+/*
+title: Cost per model
+description: >-
+  What each model cost and its share of the total; the cache hit rate is the part of all input
+  (fresh, cache read and cache write) that was read from the cache.
+parameters:
+  since: {kind: since, default: 30 days}
+  until: {kind: until, default: no bound}
+  profile: {kind: profile, default: every profile}
+units:
+  model: text
+  cost_usd: usd
+  share: share
+  calls: count
+  tokens_in: tokens
+  tokens_out: tokens
+  cache_hit_rate: share
+  unpriced_calls: count
+chart: {mark: bar, x: model, x_type: nominal, y: cost_usd, y_type: quantitative}
+*/
+with recursive
+  default_window(days) as (
+    select 30
+  ),
+  bounds(since_utc, until_utc) as materialized (
+    select
+      window_start_utc(:since, :until, days, telemetry_zone()),
+      window_end_utc(:until, telemetry_zone())
+    from default_window
+  ),
+  -- A session is of its own profile, else of that of the root of its tree; a tree that is
+  -- walked down from a session without a parent holds no cycle.
+  profile_tree(session_id) as (
+    select root.session_id
+    from runs as root
+    where root.profile = nullif(:profile, '')
+      and not exists (
+        select 1 from subagent_edges as edge where edge.child_session_id = root.session_id
+      )
+    union
+    select edge.child_session_id
+    from profile_tree as parent
+    join subagent_edges as edge on edge.parent_session_id = parent.session_id
+  ),
+  of_profile(session_id) as (
+    select session_id
+    from runs
+    where profile = nullif(:profile, '')
+    union
+    select member.session_id
+    from profile_tree as member
+    left join runs as own on own.session_id = member.session_id
+    where coalesce(own.profile, '') = ''
+  )
+select
+  call.model,
+  sum(call.cost_usd) as cost_usd,
+  -- Division by 0 is NULL: a total of nothing has no shares.
+  sum(call.cost_usd) / sum(sum(call.cost_usd)) over () as share,
+  count(*) as calls,
+  sum(call.tokens_in) as tokens_in,
+  sum(call.tokens_out) as tokens_out,
+  total(call.cache_read_tokens) / (
+    total(call.tokens_in) + total(call.cache_read_tokens) + total(call.cache_write_tokens)
+  ) as cache_hit_rate,
+  count(*) - count(call.cost_usd) as unpriced_calls
+from llm_calls as call
+where call.ts >= (select since_utc from bounds)
+  and call.ts < (select until_utc from bounds)
+  and (:profile = '' or call.session_id in (select session_id from of_profile))
+group by call.model
+order by cost_usd desc, call.model

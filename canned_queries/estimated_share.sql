@@ -1,0 +1,131 @@
+/*
+title: How far the costs can be trusted
+description: >-
+  Per provider and model how its calls were priced; each call is in one class, the first that fits
+  from the left. Estimated calls had no usage, assumed ones the price of another provider; free and
+  declared zeros were stated, an unexplained zero has no price record. The last class, listed, takes
+  in the calls of other builds that have a cost and no record (unrecorded_calls).
+parameters:
+  since: {kind: since, default: 30 days}
+  until: {kind: until, default: no bound}
+  profile: {kind: profile, default: every profile}
+units:
+  provider: text
+  cost_usd: usd
+  model: text
+  calls: count
+  estimated_calls: count
+  unpriced_calls: count
+  assumed_calls: count
+  free_calls: count
+  declared_calls: count
+  unexplained_zero_calls: count
+  tariff_calls: count
+  catalogue_calls: count
+  family_calls: count
+  builtin_calls: count
+  listed_calls: count
+  unrecorded_calls: count
+  cost_unpriced_calls: count
+chart: {mark: bar, x: provider, x_type: nominal, y: cost_usd, y_type: quantitative, color: model}
+*/
+with recursive
+  default_window(days) as (
+    select 30
+  ),
+  bounds(since_utc, until_utc) as materialized (
+    select
+      window_start_utc(:since, :until, days, telemetry_zone()),
+      window_end_utc(:until, telemetry_zone())
+    from default_window
+  ),
+  -- A session is of its own profile, else of that of the root of its tree; a tree that is
+  -- walked down from a session without a parent holds no cycle.
+  profile_tree(session_id) as (
+    select root.session_id
+    from runs as root
+    where root.profile = nullif(:profile, '')
+      and not exists (
+        select 1 from subagent_edges as edge where edge.child_session_id = root.session_id
+      )
+    union
+    select edge.child_session_id
+    from profile_tree as parent
+    join subagent_edges as edge on edge.parent_session_id = parent.session_id
+  ),
+  of_profile(session_id) as (
+    select session_id
+    from runs
+    where profile = nullif(:profile, '')
+    union
+    select member.session_id
+    from profile_tree as member
+    left join runs as own on own.session_id = member.session_id
+    where coalesce(own.profile, '') = ''
+  ),
+  -- Few groups are left for the questions below: calls share prices. Zero is NULL where no price
+  -- is known.
+  alike as materialized (
+    select
+      record.price_id,
+      call.cost_usd = 0 as zero,
+      call.estimated,
+      call.provider_assumed,
+      call.model,
+      call.provider,
+      sum(call.cost_usd) as usd,
+      count(*) as calls
+    from llm_calls as call
+    left join llm_call_prices as record on record.call_id = call.id
+    where call.ts >= (select since_utc from bounds)
+      and call.ts < (select until_utc from bounds)
+      and (:profile = '' or call.session_id in (select session_id from of_profile))
+    group by
+      record.price_id,
+      call.cost_usd = 0,
+      call.estimated,
+      call.provider_assumed,
+      call.model,
+      call.provider
+  ),
+  classed(provider, model, usd, calls, unpriced, basis, class) as (
+    select
+      alike.provider,
+      alike.model,
+      alike.usd,
+      alike.calls,
+      alike.zero is null,
+      price.basis,
+      case
+        when alike.estimated <> 0 then 'estimated'
+        when alike.zero is null then 'unpriced'
+        when alike.provider_assumed <> 0 then 'assumed'
+        when price.basis in ('assumed', 'free', 'declared') then price.basis
+        when price.basis is null and alike.zero then 'unexplained zero'
+        when price.basis in ('tariff', 'catalogue', 'family', 'builtin') then price.basis
+        else 'listed'
+      end
+    from alike
+    left join prices_used as price on price.id = alike.price_id
+  )
+select
+  provider,
+  sum(usd) as cost_usd,
+  model,
+  sum(calls) as calls,
+  sum(calls * (class = 'estimated')) as estimated_calls,
+  sum(calls * (class = 'unpriced')) as unpriced_calls,
+  sum(calls * (class = 'assumed')) as assumed_calls,
+  sum(calls * (class = 'free')) as free_calls,
+  sum(calls * (class = 'declared')) as declared_calls,
+  sum(calls * (class = 'unexplained zero')) as unexplained_zero_calls,
+  sum(calls * (class = 'tariff')) as tariff_calls,
+  sum(calls * (class = 'catalogue')) as catalogue_calls,
+  sum(calls * (class = 'family')) as family_calls,
+  sum(calls * (class = 'builtin')) as builtin_calls,
+  sum(calls * (class = 'listed')) as listed_calls,
+  sum(calls * (class = 'listed' and basis is null)) as unrecorded_calls,
+  sum(calls * unpriced) as cost_unpriced_calls
+from classed
+group by provider, model
+order by cost_usd desc, provider, model

@@ -1,0 +1,113 @@
+/*
+title: Failed attempts
+description: >-
+  Requests to a model that failed, by local day, model, status and reason, with the sessions and
+  turns they touched and the time they took; one row of the ledger is one attempt.
+parameters:
+  since: {kind: since, default: 30 days}
+  until: {kind: until, default: no bound}
+  profile: {kind: profile, default: every profile}
+units:
+  day: day
+  attempts: count
+  model: text
+  provider: text
+  status_code: id
+  reason: text
+  sessions: count
+  turns: count
+  wasted_ms: ms
+  last_message: text
+  last_seen_at: utc
+chart: {mark: bar, x: day, x_type: ordinal, y: attempts, y_type: quantitative, color: status_code}
+*/
+with recursive
+  default_window(days) as (
+    select 30
+  ),
+  bounds(since_utc, until_utc) as materialized (
+    select
+      window_start_utc(:since, :until, days, telemetry_zone()),
+      window_end_utc(:until, telemetry_zone())
+    from default_window
+  ),
+  -- A session is of its own profile, else of that of the root of its tree; a tree that is
+  -- walked down from a session without a parent holds no cycle.
+  profile_tree(session_id) as (
+    select root.session_id
+    from runs as root
+    where root.profile = nullif(:profile, '')
+      and not exists (
+        select 1 from subagent_edges as edge where edge.child_session_id = root.session_id
+      )
+    union
+    select edge.child_session_id
+    from profile_tree as parent
+    join subagent_edges as edge on edge.parent_session_id = parent.session_id
+  ),
+  of_profile(session_id) as (
+    select session_id
+    from runs
+    where profile = nullif(:profile, '')
+    union
+    select member.session_id
+    from profile_tree as member
+    left join runs as own on own.session_id = member.session_id
+    where coalesce(own.profile, '') = ''
+  ),
+  -- UTC days with a row in them, each found from the one before by the index on ts.
+  utc_days(day) as (
+    select date(min(ts))
+    from llm_call_errors
+    where ts >= (select since_utc from bounds)
+      and ts < (select until_utc from bounds)
+    union all
+    select (
+      select date(min(ts))
+      from llm_call_errors
+      where ts >= date(utc_days.day, '+1 day')
+        and ts < (select until_utc from bounds)
+    )
+    from utc_days
+    where utc_days.day is not null
+  ),
+  -- The local day of an instant is its UTC day or a neighbour of it.
+  local_days(day) as (
+    select date(day, '-1 day') from utc_days
+    union
+    select day from utc_days
+    union
+    select date(day, '+1 day') from utc_days
+  ),
+  -- Materialized: the function runs once a day, not once a row.
+  calendar(day, start_utc, stop_utc) as materialized (
+    select
+      local_days.day,
+      max(day_start_utc(local_days.day, telemetry_zone()), bounds.since_utc),
+      min(day_start_utc(date(local_days.day, '+1 day'), telemetry_zone()), bounds.until_utc)
+    from local_days
+    cross join bounds
+    where local_days.day is not null
+  )
+select
+  calendar.day,
+  count(*) as attempts,
+  error.model,
+  error.provider,
+  error.status_code,
+  error.reason,
+  count(distinct error.session_id) as sessions,
+  count(distinct nullif(error.turn_id, '')) as turns,
+  sum(error.duration_ms) as wasted_ms,
+  -- Beside max() SQLite takes a bare column from the row that holds the maximum.
+  error.error_message as last_message,
+  max(error.ts) as last_seen_at
+from calendar
+-- Cross join: the days first, then one range of the index for each.
+cross join llm_call_errors as error
+  on error.ts >= calendar.start_utc
+  and error.ts < calendar.stop_utc
+where :profile = ''
+   or error.session_id in (select session_id from of_profile)
+group by calendar.day, error.model, error.provider, error.status_code, error.reason
+order by calendar.day desc, attempts desc, error.model, error.provider, error.status_code, error.reason

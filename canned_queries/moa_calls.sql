@@ -1,0 +1,85 @@
+/*
+title: Calls of Mixture-of-Agents presets
+description: >-
+  Each call of a preset's aggregator, newest first. The reference models that the preset asks
+  besides are invisible to the host's hooks, so the cost is a lower bound.
+parameters:
+  since: {kind: since, default: 30 days}
+  until: {kind: until, default: no bound}
+  profile: {kind: profile, default: every profile}
+units:
+  ts: utc
+  at_least_usd: usd_at_least
+  moa_preset: text
+  model: text
+  provider: text
+  session_id: id
+  turn_id: id
+  tokens_in: tokens
+  tokens_out: tokens
+  cache_read_tokens: tokens
+  cache_write_tokens: tokens
+  latency_ms: ms
+  unpriced_calls: count
+chart:
+  mark: circle
+  x: ts
+  x_type: temporal
+  y: at_least_usd
+  y_type: quantitative
+  color: moa_preset
+*/
+with recursive
+  default_window(days) as (
+    select 30
+  ),
+  bounds(since_utc, until_utc) as materialized (
+    select
+      window_start_utc(:since, :until, days, telemetry_zone()),
+      window_end_utc(:until, telemetry_zone())
+    from default_window
+  ),
+  -- A session is of its own profile, else of that of the root of its tree; a tree that is
+  -- walked down from a session without a parent holds no cycle.
+  profile_tree(session_id) as (
+    select root.session_id
+    from runs as root
+    where root.profile = nullif(:profile, '')
+      and not exists (
+        select 1 from subagent_edges as edge where edge.child_session_id = root.session_id
+      )
+    union
+    select edge.child_session_id
+    from profile_tree as parent
+    join subagent_edges as edge on edge.parent_session_id = parent.session_id
+  ),
+  of_profile(session_id) as (
+    select session_id
+    from runs
+    where profile = nullif(:profile, '')
+    union
+    select member.session_id
+    from profile_tree as member
+    left join runs as own on own.session_id = member.session_id
+    where coalesce(own.profile, '') = ''
+  )
+select
+  call.ts,
+  call.cost_usd as at_least_usd,
+  call.moa_preset,
+  call.model,
+  call.provider,
+  call.session_id,
+  call.turn_id,
+  call.tokens_in,
+  call.tokens_out,
+  call.cache_read_tokens,
+  call.cache_write_tokens,
+  call.latency_ms,
+  call.cost_usd is null as unpriced_calls
+from llm_calls as call
+where call.ts >= (select since_utc from bounds)
+  and call.ts < (select until_utc from bounds)
+  and call.moa_preset > ''
+  and (:profile = '' or call.session_id in (select session_id from of_profile))
+order by call.ts desc, call.id desc

@@ -1,0 +1,110 @@
+/*
+title: Subagents and the turns that started them
+description: >-
+  Every edge with a turn id that started in the window, newest first: what the subagent cost, and
+  what its parent's turn cost, NULL where no call carries that turn.
+parameters:
+  since: {kind: since, default: 30 days}
+  until: {kind: until, default: no bound}
+  profile: {kind: profile, default: every profile}
+units:
+  child_session_id: id
+  child_usd: usd
+  parent_turn_id: id
+  parent_turn_usd: usd
+  parent_session_id: id
+  child_role: text
+  child_status: text
+  child_calls: count
+  started_at: utc
+  unpriced_calls: count
+  child_subtree_usd: usd
+  child_subtree_unpriced_calls: count
+  parent_turn_unpriced_calls: count
+chart: {mark: bar, x: child_session_id, x_type: ordinal, y: child_usd, y_type: quantitative}
+*/
+with recursive
+  default_window(days) as (
+    select 30
+  ),
+  bounds(since_utc, until_utc) as materialized (
+    select
+      window_start_utc(:since, :until, days, telemetry_zone()),
+      window_end_utc(:until, telemetry_zone())
+    from default_window
+  ),
+  -- A session is of its own profile, else of that of the root of its tree; a tree that is
+  -- walked down from a session without a parent holds no cycle.
+  profile_tree(session_id) as (
+    select root.session_id
+    from runs as root
+    where root.profile = nullif(:profile, '')
+      and not exists (
+        select 1 from subagent_edges as edge where edge.child_session_id = root.session_id
+      )
+    union
+    select edge.child_session_id
+    from profile_tree as parent
+    join subagent_edges as edge on edge.parent_session_id = parent.session_id
+  ),
+  of_profile(session_id) as (
+    select session_id
+    from runs
+    where profile = nullif(:profile, '')
+    union
+    select member.session_id
+    from profile_tree as member
+    left join runs as own on own.session_id = member.session_id
+    where coalesce(own.profile, '') = ''
+  ),
+  edges as materialized (
+    select *
+    from subagent_edges
+    where started_at >= (select since_utc from bounds)
+      and started_at < (select until_utc from bounds)
+      -- An empty turn id can join no call: counted in subagent_join_health.
+      and parent_turn_id > ''
+      and (:profile = '' or child_session_id in (select session_id from of_profile))
+  ),
+  -- Union ends the walk in a cycle and counts a session once.
+  members(child_session_id, session_id) as (
+    select child_session_id, child_session_id
+    from edges
+    union
+    select members.child_session_id, edge.child_session_id
+    from members
+    join subagent_edges as edge on edge.parent_session_id = members.session_id
+  ),
+  children(child_session_id, usd, subtree_usd, calls, unpriced_calls, subtree_unpriced_calls)
+  as materialized (
+    select
+      members.child_session_id,
+      sum(call.cost_usd) filter (where members.session_id = members.child_session_id),
+      sum(call.cost_usd),
+      count(*) filter (where members.session_id = members.child_session_id),
+      sum(call.cost_usd is null) filter (where members.session_id = members.child_session_id),
+      sum(call.cost_usd is null)
+    from members
+    cross join llm_calls as call on call.session_id = members.session_id
+    group by members.child_session_id
+  )
+select
+  edges.child_session_id,
+  children.usd as child_usd,
+  edges.parent_turn_id,
+  -- A sum, not a join: a turn has many calls and would repeat the edge.
+  (select sum(cost_usd) from llm_calls where turn_id = edges.parent_turn_id) as parent_turn_usd,
+  edges.parent_session_id,
+  edges.child_role,
+  coalesce(edges.child_status, case when edges.stopped_at is null then 'open' end) as child_status,
+  coalesce(children.calls, 0) as child_calls,
+  edges.started_at,
+  coalesce(children.unpriced_calls, 0) as unpriced_calls,
+  children.subtree_usd as child_subtree_usd,
+  coalesce(children.subtree_unpriced_calls, 0) as child_subtree_unpriced_calls,
+  (
+    select count(*) - count(cost_usd) from llm_calls where turn_id = edges.parent_turn_id
+  ) as parent_turn_unpriced_calls
+from edges
+left join children on children.child_session_id = edges.child_session_id
+order by edges.started_at desc, edges.child_session_id

@@ -1,0 +1,1 @@
+"""Budgets: what is configured."""

@@ -1,0 +1,211 @@
+"""Every figure that is shown anywhere, from its one definition: a file in ``canned_queries/``.
+
+A file holds one read-only SELECT behind a front matter: a YAML document in a leading SQL comment
+that says what the query answers, its parameters, the unit of each column, and a chart if it has
+one. The command line, the slash commands and the Datasette pages all run these files.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .budget.config import configured_time_zone
+from .cron_jobs import cron_job_name
+from .paths import budget_path
+from .windows import SYSTEM_CLOCK, Clock, Window, bound, day_start_utc, machine_zone, time_zone
+
+_FRONT_MATTER = re.compile(r"\A/\*\n(?P<yaml>.*?)\n\*/\n(?P<sql>.*)\Z", re.DOTALL)
+_DAYS = re.compile(r"(\d+) days\b")
+# SQLite names a column with its table's alias in the query, which means nothing to a reader.
+_MISSING = re.compile(r"no such (table|column): (?:\w+\.)?(\w+)")
+
+UNITS = {
+    "usd": "US dollars; NULL when no call in it has a price",
+    "usd_at_least": "US dollars, a lower bound whatever is priced",
+    "usd_difference": "US dollars, one amount less another",
+    "rate": "US dollars per million tokens",
+    "count": "a number of things",
+    "tokens": "tokens",
+    "ms": "milliseconds",
+    "share": "0 to 1",
+    "percent": "per cent",
+    "utc": "ISO-8601 instant in UTC",
+    "day": "local day, YYYY-MM-DD",
+    "id": "identifier",
+    "text": "text",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A named parameter of a query. Its value is text; '' is a parameter that is not given.
+
+    ``kind`` says what it holds: since, until, profile, model, session, turn or cron_job.
+    ``default`` says what '' means, for people: "30 days", "every profile", "no rows".
+    """
+
+    name: str
+    kind: str
+    default: str
+
+
+@dataclass(frozen=True)
+class Query:
+    """One figure: its SQL and what its front matter says about it.
+
+    ``units`` has every column, in the order of the SELECT, with a key of `UNITS`. ``chart`` holds
+    mark, x, x_type, y, y_type and perhaps color (datasette-vega's words), or is None. ``sql``
+    takes every parameter by name, on a connection that `prepare_connection` has seen.
+    """
+
+    name: str
+    title: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    units: Mapping[str, str]
+    chart: Mapping[str, str] | None
+    sql: str
+
+    @property
+    def window_days(self) -> int | None:
+        """The default window in local days; None for a query that has none."""
+        for parameter in self.parameters:
+            days = _DAYS.match(parameter.default)
+            if parameter.kind == "since" and days:
+                return int(days[1])
+        return None
+
+
+def parse_query(name: str, text: str) -> Query:
+    """A query from the text of its file.
+
+    Raises ValueError when it does not open with a front matter, TypeError when that lacks a key or
+    has one that means nothing.
+    """
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        raise ValueError(f"{name}: no front matter")
+    about: dict[str, Any] = {"chart": None} | yaml.safe_load(match["yaml"])
+    about["parameters"] = tuple(
+        Parameter(parameter, **words) for parameter, words in about["parameters"].items()
+    )
+    return Query(name=name, sql=match["sql"].strip(), **about)
+
+
+def _folder() -> Traversable:
+    try:
+        return resources.files(f"{__package__}.canned_queries")
+    except ModuleNotFoundError:  # a clone of the repository: the folder stands beside the package
+        return Path(__file__).parent.parent / "canned_queries"
+
+
+@cache
+def load_queries() -> Mapping[str, Query]:
+    """Every canned query by name, in the order of their names."""
+    files = sorted(file.name for file in _folder().iterdir() if file.name.endswith(".sql"))
+    return {
+        name: parse_query(name, (_folder() / f"{name}.sql").read_text(encoding="utf-8"))
+        for name in (file.removesuffix(".sql") for file in files)
+    }
+
+
+def prepare_connection(conn: sqlite3.Connection, zone: str, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Register the SQL functions that the queries call. ``zone`` is the IANA name of local days.
+
+    - ``telemetry_zone()``: that name
+    - ``day_start_utc(day, zone)``: first instant of a local day, as a 19-character UTC bound
+    - ``window_start_utc(since, until, default_days, zone)`` and ``window_end_utc(until, zone)``:
+      the half-open window that two parameters ask for, likewise; unreadable text is an error, for
+      an empty answer would look like no spend
+    - ``cron_job_name(id)``: the name the host gave a cron job, else its id
+
+    Declared deterministic, which SQLite takes as "within one statement".
+    """
+
+    def window_start_utc(since: str, until: str, default_days: int | None, zone: str) -> str:
+        return bound(Window.asked(since, until, default_days, zone, clock.now()).start)
+
+    def window_end_utc(until: str, zone: str) -> str:
+        return bound(Window.asked("all", until, None, zone, clock.now()).end)
+
+    def start_of_day(day: str | None, zone: str) -> str | None:
+        return None if day is None else day_start_utc(day, zone)
+
+    conn.create_function("telemetry_zone", 0, lambda: zone, deterministic=True)
+    conn.create_function("day_start_utc", 2, start_of_day, deterministic=True)
+    conn.create_function("window_start_utc", 4, window_start_utc, deterministic=True)
+    conn.create_function("window_end_utc", 2, window_end_utc, deterministic=True)
+    conn.create_function("cron_job_name", 1, cron_job_name, deterministic=True)
+
+
+def unavailable(conn: sqlite3.Connection, query: Query) -> str | None:
+    """Why a query cannot run on this file, None if it can.
+
+    Needs a prepared connection. Files of other builds and of older versions lack tables and
+    columns; the reason names the command that adds them.
+    """
+    try:
+        conn.execute(f"explain {query.sql}", _values(query, {}))
+    except sqlite3.OperationalError as error:
+        missing = _MISSING.search(str(error))
+        if missing is None:
+            raise
+        kind, name = missing.groups()
+        return f"this file has no {kind} {name}: bring it up to date with hermes-telemetry migrate"
+    return None
+
+
+def _values(query: Query, given: Mapping[str, str]) -> dict[str, str]:
+    return {parameter.name: given.get(parameter.name, "") for parameter in query.parameters}
+
+
+def run(
+    conn: sqlite3.Connection, query: Query, parameters: Mapping[str, str]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Column names and rows of a query; parameters that are not given are ''.
+
+    Raises ValueError for a parameter that the query does not take and for a ``since`` or
+    ``until`` that is neither a date, an ISO instant nor ``all``.
+    """
+    values = _values(query, parameters)
+    for name in parameters:
+        if name not in values:
+            known = ", ".join(values) or "none"
+            raise ValueError(f"{query.name} takes no parameter {name!r} (it takes: {known})")
+    for parameter in query.parameters:
+        if parameter.kind in ("since", "until"):
+            _check_bound(parameter.name, values[parameter.name])
+    cursor = conn.execute(query.sql, values)
+    return [column[0] for column in cursor.description], cursor.fetchall()
+
+
+def _check_bound(name: str, text: str) -> None:
+    try:
+        Window.asked(text, "", None, "UTC", SYSTEM_CLOCK.now())
+    except ValueError as error:
+        raise ValueError(
+            f"{name}: {text!r} is neither a date (2026-07-01), an ISO instant"
+            " (2026-07-01T12:00:00Z) nor the word all"
+        ) from error
+
+
+def configured_zone(explicit: str | None = None, database: Path | None = None) -> str:
+    """The IANA name of the zone whose local days are shown.
+
+    ``explicit`` (a setting; ValueError when it is no zone), else the ``timezone`` of the
+    budget.yaml that belongs to ``database``, else the machine's.
+    """
+    if explicit:
+        time_zone(explicit)
+        return explicit
+    return configured_time_zone(budget_path(database)) or machine_zone()

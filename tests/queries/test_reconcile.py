@@ -1,0 +1,62 @@
+from support.ledger import HandMadeLedger
+
+
+def test_runs_that_add_up_are_not_shown(ledger: HandMadeLedger) -> None:
+    ledger.run("sound", cost_usd=0.75, api_calls=3)
+    ledger.call("sound", 0.5)
+    ledger.call("sound", 0.25)
+    ledger.call("sound", None)
+    ledger.run("quiet", cost_usd=0.0, api_calls=0)
+    ledger.run("older build", cost_usd=None, api_calls=None)
+    # Rounding of a long sum is no difference.
+    ledger.run("long", cost_usd=0.3, api_calls=2)
+    ledger.call("long", 0.1)
+    ledger.call("long", 0.2)
+    assert ledger.ask("reconcile", since="all") == []
+
+
+def test_runs_that_differ_are_shown_the_largest_difference_first(ledger: HandMadeLedger) -> None:
+    ledger.run("too much", cost_usd=1.0, api_calls=1)
+    ledger.call("too much", 0.5)
+    ledger.run("too little", cost_usd=0.0, api_calls=2)
+    ledger.call("too little", 2.0)
+    ledger.call("too little", None)
+    ledger.run("a call missing", cost_usd=0.25, api_calls=2)
+    ledger.call("a call missing", 0.25)
+    ledger.run("all calls missing", cost_usd=0.125, api_calls=1)
+    ledger.run("a nano-dollar", cost_usd=0.000000002, api_calls=1)
+    ledger.call("a nano-dollar", 0.0)
+    assert ledger.ask("reconcile") == [
+        ("too little", -2.0, 0.0, 2.0, 2, 2, 1),
+        ("too much", 0.5, 1.0, 0.5, 1, 1, 0),
+        ("all calls missing", 0.125, 0.125, None, 1, 0, 0),
+        ("a nano-dollar", 0.000000002, 0.000000002, 0.0, 1, 1, 0),
+        ("a call missing", 0.0, 0.25, 0.25, 2, 1, 0),
+    ]
+
+
+def test_runs_count_by_their_start_with_all_of_their_calls(ledger: HandMadeLedger) -> None:
+    for session, started in (
+        ("before", "2026-06-29T23:59:59.999999"),
+        ("first", "2026-06-30T00:00:00"),
+        ("last", "2026-06-30T23:59:59.999999"),
+        ("after", "2026-07-01T00:00:00"),
+    ):
+        ledger.run(session, started, cost_usd=1.0, api_calls=1)
+    # A call outside the window counts: the run is complete with it.
+    ledger.run("sound", "2026-06-30T10:00", cost_usd=1.0, api_calls=1)
+    ledger.call("sound", 1.0, "2026-07-01T10:00")
+    assert ledger.ask("reconcile", "session_id", since="2026-06-30", until="2026-06-30") == [
+        ("first",),
+        ("last",),
+    ]
+
+
+def test_a_profile_restricts_the_runs(ledger: HandMadeLedger) -> None:
+    ledger.run("mine", cost_usd=1.0, profile="work")
+    ledger.run("theirs", cost_usd=1.0, profile="home")
+    assert ledger.ask("reconcile", "session_id", profile="work") == [("mine",)]
+
+
+def test_an_empty_ledger_is_sound(ledger: HandMadeLedger) -> None:
+    assert ledger.ask("reconcile", since="all") == []
