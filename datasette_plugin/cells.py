@@ -1,0 +1,42 @@
+"""Links from identifiers to the query that answers for them: the schema has no foreign keys."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from datasette.app import Datasette
+
+_SESSION = (("cost_per_turn", "session_id"), ("delegation_tree", "session_id"))
+_DELEGATING_SESSION = (("delegation_tree", "session_id"), ("cost_per_turn", "session_id"))
+_TURN = (("turn_timeline", "turn_id"),)
+_CRON_JOB = (("cron_runs", "cron_job_id"),)
+
+# Column -> (query, parameter), the best first: an older file cannot run every query.
+_QUERIES_OF = {
+    "session_id": _SESSION,
+    "child_session_id": _SESSION,
+    "parent_session_id": _DELEGATING_SESSION,
+    "turn_id": _TURN,
+    "parent_turn_id": _TURN,
+    "cron_job_id": _CRON_JOB,
+}
+
+
+def link(
+    datasette: Datasette, available: Container[str], database: str, column: str, value: object
+) -> Markup | None:
+    """A link from the cell to its query among those `available`; None to leave the cell alone."""
+    if not isinstance(value, str) or not value:
+        return None
+    for query, parameter in _QUERIES_OF.get(column, ()):
+        if query in available:
+            path = datasette.urls.query(database, query)
+            return Markup('<a href="{}?{}">{}</a>').format(
+                path, urlencode({parameter: value}), value
+            )
+    return None
