@@ -1,0 +1,1 @@
+"""The command line: one argparse tree for `hermes-telemetry …` and `hermes telemetry …`."""

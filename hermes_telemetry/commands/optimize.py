@@ -1,0 +1,46 @@
+"""`optimize`: what keeps reports on a large ledger fast."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from .options import add_command, add_db_option, ledger_path
+
+if TYPE_CHECKING:
+    from .options import Commands
+
+
+def add_parser(commands: Commands) -> None:
+    """`optimize [--db FILE] [--json]`."""
+    parser = add_command(
+        commands,
+        "optimize",
+        does="make the speed indexes and statistics, and empty the write-ahead log",
+        example="--db telemetry.db",
+        handler=run,
+    )
+    add_db_option(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(namespace: argparse.Namespace) -> int:
+    """Optimizes the ledger and says what was missing."""
+    from ..store import maintenance
+
+    path = ledger_path(namespace)
+    optimized = maintenance.optimize(path, _step if sys.stderr.isatty() else None)
+    if namespace.json:
+        print(json.dumps({"file": str(path), **vars(optimized)}, indent=2))
+        return 0
+    print("made: " + (", ".join(optimized.made) or "nothing, all indexes and views were there"))
+    if optimized.markers_removed:
+        print(f"removed: markers of spilled batches that came in: {optimized.markers_removed}")
+    print(f"write-ahead log: {optimized.log_bytes:,} bytes")
+    return 0
+
+
+def _step(words: str) -> None:
+    print(f"{words} …", file=sys.stderr)

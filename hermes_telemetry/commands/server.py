@@ -1,0 +1,137 @@
+"""Runs Datasette inside this process, on a socket that is bound here.
+
+So the address that is printed is the one that answers, a port that is taken is one line before
+anything starts, and Ctrl-C ends the server and removes the demo ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import importlib
+import ipaddress
+import signal
+import socket
+import sys
+import webbrowser
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from ..store.files import open_database
+from .options import InputError
+
+# Suggested facets cost a scan per column (1.8 s on a table of a million rows); the time limits
+# let slow queries finish when several run at once.
+_SETTINGS = {
+    "suggest_facets": False,
+    "sql_time_limit_ms": 5000,
+    "facet_time_limit_ms": 1000,
+}
+# The name of the entry point under which Datasette finds this project's plugin.
+_PLUGIN = "hermes_telemetry"
+# How long a request in flight may hold up the end of the server, in seconds.
+_GRACE = 3
+
+
+def serve(files: list[Path], *, host: str, port: int, open_browser: bool) -> None:
+    """Serves `files` until Ctrl-C or SIGTERM; `port` 0 takes a free one.
+
+    Raises InputError when Datasette is not installed, a file cannot be read or the address
+    cannot be bound.
+    """
+    datasette_app = _import_datasette()
+    files = list(dict.fromkeys(file.resolve() for file in files))
+    for file in files:
+        open_database(file).close()
+    with closing(_bind(host, port)) as listener:
+        datasette = datasette_app.Datasette([str(file) for file in files], settings=_SETTINGS)
+        # Without it 1.0 refuses its own login link; 0.65 knows no such attribute and needs none.
+        datasette.root_enabled = True
+        # uvicorn ends cleanly on SIGTERM and then raises it again for whoever stood there before.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            with suppress(KeyboardInterrupt):
+                asyncio.run(_run(datasette, listener, files, open_browser))
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _import_datasette() -> Any:
+    """Datasette's `app` module, with this project's plugin registered."""
+    try:
+        from datasette import app, plugins
+    except ModuleNotFoundError as error:
+        if error.name != "datasette":  # it is there, and a plugin of somebody's is broken
+            raise
+        raise InputError(
+            "Datasette is not installed here: pip install 'hermes-telemetry[datasette]'"
+        ) from error
+    root = Path(__file__).parents[2]
+    # A git-cloned plugin has no entry point: its Datasette side is the folder beside it.
+    if not plugins.pm.has_plugin(_PLUGIN) and (root / "datasette_plugin").is_dir():
+        sys.path.insert(0, str(root))
+        plugins.pm.register(importlib.import_module("datasette_plugin"), name=_PLUGIN)
+    return app
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise InputError(f"cannot listen on {host}: {error.strerror}") from error
+    # A port whose last server has just ended can be bound again; one that is served cannot.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(
+                f"port {port} of {host} is in use: name another with --port, or --port 0"
+            ) from error
+        raise InputError(f"cannot listen on {host} port {port}: {error.strerror}") from error
+    return listener
+
+
+async def _run(
+    datasette: Any, listener: socket.socket, files: list[Path], open_browser: bool
+) -> None:
+    import uvicorn
+
+    await datasette.invoke_startup()
+    host, port = listener.getsockname()[:2]
+    bound = ipaddress.ip_address(host)
+    if not bound.is_loopback:
+        print(_exposure(files, host, port), file=sys.stderr)
+    # The wildcard address is no address to visit: this machine is reached by its loopback.
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    origin = f"http://[{shown}]:{port}" if bound.version == 6 else f"http://{shown}:{port}"
+    login = f"{origin}{datasette.urls.path('-/auth-token')}?token={datasette._root_token}"
+    print(f"Serving {', '.join(str(file) for file in files)}")
+    print(f"Address: {origin}{datasette.urls.instance()}")
+    print(f"Log in as root (works once; needed to prune and to save charts): {login}")
+    print("Ctrl-C ends it.", flush=True)
+    if open_browser:
+        webbrowser.open(login)
+    config = uvicorn.Config(
+        datasette.app(), log_level="warning", lifespan="on", timeout_graceful_shutdown=_GRACE
+    )
+    await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def _exposure(files: list[Path], host: str, port: int) -> str:
+    """Says who can read what on an address that is not loopback, and how to require a login."""
+    names = " ".join(file.name for file in files)
+    settings = " ".join(f"--setting {name} {int(value)}" for name, value in _SETTINGS.items())
+    return (
+        f"Warning: whoever can reach this machine on {host} port {port} can read every row of "
+        f"{names}: sessions, senders, models, costs, error texts. Only the holder of the login "
+        "link can delete or save.\n"
+        'To require a login, write {"allow": {"id": "root"}} to login.json and run instead: '
+        f"datasette {names} -m login.json --root -h {host} -p {port} {settings}"
+    )

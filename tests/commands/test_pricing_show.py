@@ -1,0 +1,179 @@
+"""`hermes-telemetry pricing show`: which step of the lookup answered, and what the others say."""
+
+import json
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hermes_telemetry import host
+from support import old_ledger
+from support.ledger import HandMadeLedger
+
+PRICES = """\
+models:
+  Mine: {input: 2, output: 8, cache_read: 0.5, reasoning: 16, request: 0.25}
+  gift: {input: 0, output: 0}
+  plan: {_subscription: true}
+  gemini-2.5-flash: {input: 1, output: 2}
+  stepped:
+    input: 2
+    output: 10
+    tiers: [{min_prompt_tokens: 272000, input: 4, output: 15, cache_read: 0.4}]
+  routed: {input: 1, output: 3, _source: openrouter}
+  gpt-5: {input: 1, output: 3, _source: openrouter}
+families:
+  kin: {input: 3, output: 4}
+"""
+
+
+@pytest.fixture(autouse=True)
+def price_list(prices: Path) -> None:
+    prices.write_text(PRICES, encoding="utf-8")
+
+
+def tariff(input: float, output: float) -> host.Tariff:
+    stated = [Decimal(str(rate)) for rate in (input, output)]
+    return host.Tariff(*stated, None, None, None, "host-list", None, None, None)
+
+
+def catalogue_of(model: str) -> SimpleNamespace:
+    """The genai-prices package, knowing one model at 1 and 4 USD per million."""
+
+    def calc_price(usage: Any, asked: str, provider_id: str | None) -> SimpleNamespace:
+        if asked != model:
+            raise LookupError(asked)
+        stated = SimpleNamespace(input_mtok=Decimal(1), output_mtok=Decimal(4))
+        entry = SimpleNamespace(
+            id=model, match=SimpleNamespace(equals=model), get_prices=lambda at: stated
+        )
+        return SimpleNamespace(provider=SimpleNamespace(id=provider_id), model=entry)
+
+    return SimpleNamespace(Usage=SimpleNamespace, calc_price=calc_price)
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "step", "basis", "source", "matched", "rates"),
+    [
+        ("mine", "p", 1, "listed", "pricing.yaml", "Mine", (2, 8)),
+        ("gift", "p", 1, "free", "pricing.yaml", "gift", (0, 0)),
+        ("plan", "p", 1, "declared", "pricing.yaml", "plan", (0, 0)),
+        ("nvidia/nemotron-nano-9b", "nvidia", 2, "builtin", None, None, (0.04, 0.16)),
+        ("lab/x:free", "p", 3, "free", ":free", "lab/x:free", (0, 0)),
+        ("google/gemini-2.5-flash", "p", 4, "listed", None, "gemini-2.5-flash", (1, 2)),
+        ("hosted", "nous", 5, "tariff", "host-list", "hosted", (6, 7)),
+        ("hosted-20260701", "nous", 5, "tariff", "host-list", "hosted", (6, 7)),
+        ("kin-20260701", "p", 6, "family", "pricing.yaml", "kin", (3, 4)),
+        ("catalogued", "p", 7, "catalogue", "genai-prices", "catalogued", (1, 4)),
+        ("routed", "nous", 8, "assumed", "openrouter", "routed", (1, 3)),
+        ("routed", "openrouter", 1, "listed", "openrouter", "routed", (1, 3)),
+        ("mystery", "p", None, None, None, None, (None, None)),
+    ],
+)
+def test_every_basis_is_shown(
+    cli,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    provider: str,
+    step: int | None,
+    basis: str | None,
+    source: str | None,
+    matched: str | None,
+    rates: tuple[float | None, float | None],
+) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices", catalogue_of("catalogued"))  # type: ignore[arg-type]
+    monkeypatch.setattr(
+        host, "resolve_tariff", lambda id, *_: tariff(6, 7) if id == "hosted" else None
+    )
+    answer = cli("pricing", "show", model, "--provider", provider, "--json")
+    assert (answer.code, answer.err) == (0, "")
+    shown = json.loads(answer.out)
+    assert (shown["model"], shown["provider"]) == (model, provider)
+    assert (shown["step"], shown["basis"]) == (step, basis)
+    assert (shown["input"], shown["output"]) == rates
+    if source:
+        assert shown["source"] == source
+    if matched:
+        assert shown["matched_id"] == matched
+    assert [each["step"] for each in shown["steps"]][:1] == ([] if step is None else [step])
+
+
+def test_the_price_is_told_in_words_with_the_answers_of_all_steps(cli) -> None:
+    answer = cli("pricing", "show", "mine", "--provider", "p")
+    assert answer.out.splitlines()[:4] == [
+        "mine at p: listed (step 1, pricing.yaml)",
+        "source      pricing.yaml",
+        "matched id  Mine",
+        "rates       input 2, output 8, cache read 0.5, cache write 2, reasoning 16,"
+        " and 0.25 a call",
+    ]
+    steps = [line.split() for line in answer.out.splitlines()[8:]]
+    assert steps[0] == [
+        *("1", "pricing.yaml", "listed", "2", "8", "0.5", "2", "16", "0.25", "pricing.yaml", "Mine")
+    ]
+    assert [(line[0], line[-1]) for line in steps[1:]] == [(str(n), "–") for n in range(2, 9)]
+
+
+def test_other_steps_say_what_they_would_charge(cli) -> None:
+    shown = json.loads(cli("pricing", "show", "gemini-2.5-flash", "--json").out)
+    assert [(each["step"], each["basis"], each["input"]) for each in shown["steps"]][:2] == [
+        (1, "listed", 1.0),
+        (2, "builtin", 0.3),
+    ]
+    shown = json.loads(cli("pricing", "show", "gpt-5", "--provider", "openai", "--json").out)
+    assert (shown["basis"], shown["steps"][-1]["basis"]) == ("builtin", "assumed")
+
+
+def test_tiers_are_shown_with_their_rates(cli) -> None:
+    shown = json.loads(cli("pricing", "show", "stepped", "--json").out)
+    assert shown["tiers"] == [
+        {
+            "min_prompt_tokens": 272000,
+            "input": 4.0,
+            "output": 15.0,
+            "cache_read": 0.4,
+            "cache_write": 4.0,
+            "reasoning": None,
+            "request": None,
+        }
+    ]
+    assert cli("pricing", "show", "stepped").out.splitlines()[4:6] == [
+        "            from 272,000 prompt tokens on:",
+        "            input 4, output 15, cache read 0.4, cache write 4",
+    ]
+
+
+def test_without_the_host_its_newest_tariff_in_the_ledger_answers(
+    cli, book: HandMadeLedger
+) -> None:
+    book.tariff(5.0, 6.0, "2026-07-01", model="dated-20260701", resolved_model="dated")
+    book.tariff(7.0, 8.0, "2026-07-02", model="dated-20260701", source="models-api")
+    book.tariff(-1.0, -1.0, "2026-07-02", model="auto")
+    arguments = ("--provider", "p", "--json", "--db", book.path)
+    shown = json.loads(cli("pricing", "show", "dated-20260701", *arguments).out)
+    assert (shown["basis"], shown["source"], shown["input"]) == ("tariff", "models-api", 7.0)
+    assert json.loads(cli("pricing", "show", "auto", *arguments).out)["basis"] is None
+
+
+def test_a_model_without_a_price_is_told_so_in_one_line_without_a_warning(cli) -> None:
+    answer = cli("pricing", "show", "mystery")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines()[0] == (
+        "mystery: no price is known, so its calls stay without a cost"
+    )
+
+
+def test_what_cannot_be_read_is_one_line(
+    refused: Callable[..., str], prices: Path, tmp_path: Path
+) -> None:
+    assert "there is no file" in refused("pricing", "show", "m", "--db", tmp_path / "no.db")
+    older = old_ledger.build(tmp_path / "v12.db", 12)
+    assert "`hermes-telemetry migrate` first" in refused("pricing", "show", "m", "--db", older)
+    prices.write_text("models:\n  m: {input: 1\n", encoding="utf-8")
+    assert refused("pricing", "show", "m").startswith(
+        f"hermes-telemetry pricing show: {prices}: line 3, column 1: "
+    )
