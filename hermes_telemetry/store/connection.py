@@ -127,15 +127,13 @@ class Ledger:
         except _POISON:
             raise
         except (sqlite3.Error, OSError) as error:
-            if not self._tripped:
-                self._tripped = True
-                _log.warning(
-                    "the ledger takes no records (%s): they wait in %s", error, self.spill.path
-                )
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
                 # The connection stays so when the file no longer is.
                 self.close()
-            self.spill.keep(writes)
+            where = self.spill.keep(writes)
+            if not self._tripped:
+                self._tripped = True
+                _log.warning("the ledger takes no records (%s): they wait %s", error, where)
             return None
         except (KeyboardInterrupt, SystemExit):
             # The host is interrupted while we wait for the lock: not our record's fault.

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..paths import database_path
+
 # Every ledger since v1 has both, whatever the file is called and whoever wrote it.
 _LEDGER_TABLES = {"runs", "llm_calls"}
+
+
+_NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 class NotALedgerError(Exception):
@@ -34,12 +40,33 @@ def open_database(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         raise NotALedgerError(f"there is no file {path}")
     # as_uri() escapes what a URI would otherwise take for its query: ? # %
-    conn = sqlite3.connect(path.resolve().as_uri() + "?mode=ro", uri=True, timeout=30)
+    uri = path.resolve().as_uri() + "?mode=ro"
+    log = path.with_name(path.name + "-wal")
+    try:
+        return _open(uri)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in _NOT_WRITABLE:
+            raise NotALedgerError(f"{path} cannot be read: {error}") from error
+    # A file in WAL mode cannot be read in a folder that cannot be written, but for one that nobody
+    # can be writing and that has no log.
+    if log.exists():
+        raise NotALedgerError(
+            f"{path} cannot be read where it lies: its log {log.name} needs a folder that can be"
+            " written; copy both to one"
+        )
+    try:
+        return _open(uri + "&immutable=1")
+    except sqlite3.DatabaseError as error:
+        raise NotALedgerError(f"{path} cannot be read: {error}") from error
+
+
+def _open(uri: str) -> sqlite3.Connection:
+    conn = sqlite3.connect(uri, uri=True, timeout=30)
     try:
         _names(conn)
-    except sqlite3.DatabaseError as error:
+    except BaseException:
         conn.close()
-        raise NotALedgerError(f"{path} cannot be read: {error}") from error
+        raise
     return conn
 
 
@@ -50,6 +77,14 @@ def open_ledger(path: Path) -> sqlite3.Connection:
         conn.close()
         raise NotALedgerError(f"{path} is not a telemetry ledger: it has no runs and llm_calls")
     return conn
+
+
+def db_option(path: Path) -> str:
+    """What a command that is named in advice needs so as to act on this file: `` --db FILE``.
+
+    '' for the telemetry home's ledger, which it takes by itself.
+    """
+    return "" if path == database_path() else f" --db {shlex.quote(str(path))}"
 
 
 def shape(path: Path, counted: Sequence[str] = ()) -> Shape:

@@ -69,8 +69,11 @@ class Spill:
         self.dropped = 0
         self._look_at = 0.0  # by the monotonic clock: at once, for what earlier processes left
 
-    def keep(self, writes: Sequence[Write]) -> None:
-        """Append one transaction. Never raises OSError: what the disk refuses stays in memory."""
+    def keep(self, writes: Sequence[Write]) -> str:
+        """Append one transaction; where it waits now, in words for the log.
+
+        Never raises OSError: what the disk refuses stays in memory.
+        """
         line = json.dumps(
             {
                 "at": timestamp(self._clock.now()),
@@ -82,6 +85,8 @@ class Spill:
             self._append([line])
         except OSError as error:
             self._remember(line, error)
+            return f"in memory until the process ends, since {self.path} cannot be written"
+        return f"in {self.path}"
 
     def waiting(self) -> bool:
         """Whether anything may wait: a stat, and once a minute a look for batches of others."""

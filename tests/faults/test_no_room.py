@@ -2,8 +2,11 @@
 
 import os
 import resource
+import shutil
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,8 @@ from hermes_telemetry.paths import database_path, pricing_path
 from hermes_telemetry.recorder import Recorder
 from hermes_telemetry.store import spill
 from hermes_telemetry.store.connection import Ledger
+from hermes_telemetry.store.files import NotALedgerError, open_ledger
+from hermes_telemetry.store.migrations import migrate
 from hermes_telemetry.store.writes import Write
 from support.hook_payloads import PRICES, answered, tool_done
 from support.ledger_facts import (
@@ -248,3 +253,38 @@ def tool_row(session: str, number: int) -> Write:
 def size_of_log(path: Path) -> int:
     log = path.with_name(path.name + "-wal")
     return log.stat().st_size if log.exists() else 0
+
+
+def test_a_whole_ledger_in_a_closed_directory_is_read(home_of_nobody: Path) -> None:
+    path = database_path(home_of_nobody)
+    migrate(path)
+
+    def read() -> None:
+        home_of_nobody.chmod(0o555)
+        become_nobody()
+        with closing(open_ledger(path)) as connection:
+            assert connection.execute("select count(*) from runs").fetchone() == (0,)
+
+    assert fork(read) == 0
+
+
+def test_a_ledger_whose_log_cannot_be_read_says_so_and_gives_no_old_numbers(
+    home_of_nobody: Path,
+) -> None:
+    path = database_path(home_of_nobody)
+    migrate(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("insert into runs (session_id, started_at) values ('s', 't')")
+        connection.commit()
+        left_behind = path.with_name("copy.db")
+        for end in ("", "-wal"):
+            shutil.copy(f"{path}{end}", f"{left_behind}{end}")
+            os.chmod(f"{left_behind}{end}", 0o444)
+
+    def read() -> None:
+        home_of_nobody.chmod(0o555)
+        become_nobody()
+        with pytest.raises(NotALedgerError, match=r"copy\.db-wal needs a folder .* written"):
+            open_ledger(left_behind)
+
+    assert fork(read) == 0

@@ -132,6 +132,8 @@ class Provider:
 
     def __init__(self) -> None:
         self._requests: list[Request] = []
+        self.listed_prices: dict[str, str] = {}
+        """What the model list says of fake-model: USD per token, as routers state it."""
         self._script: dict[str, deque[Reply]] = {}
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
@@ -200,8 +202,10 @@ def _handler_for(provider: Provider) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             if self.path == "/v1/models":
-                models = [{"id": "fake-model", "object": "model", "owned_by": "fake"}]
-                self._send(200, {"object": "list", "data": models})
+                model: dict[str, Any] = {"id": "fake-model", "object": "model", "owned_by": "fake"}
+                if provider.listed_prices:
+                    model["pricing"] = provider.listed_prices
+                self._send(200, {"object": "list", "data": [model]})
             else:
                 # A 200 on any other address makes the host take us for another kind of server.
                 self._send(404, {"error": {"message": "not found"}})
