@@ -43,14 +43,22 @@ class Accounting:
         self._home = home
         self._turns = turns
         self._clock = clock
-        self._tariffs = Tariffs(host.resolve_tariff, clock=clock)
-        self._catalog = Catalog(home, clock=clock, tariff=self._tariffs.price)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget all prices. A forked child has to: locks may be held, and answers be expected, by
+        threads that it lacks.
+        """
+        self._tariffs = Tariffs(host.resolve_tariff, clock=self._clock)
+        self._catalog = Catalog(self._home, clock=self._clock, tariff=self._tariffs.price)
 
     def begun(self, attempt: Attempt) -> None:
         """A call is on its way: what its price needs is fetched meanwhile, by threads."""
         served = _served(attempt, None)
         self._catalog.prepare(served.model, served.provider)
-        self._tariffs.begin(served.model, served.provider, attempt.base_url, attempt.api_mode)
+        # The address of a preset is the preset's, not that of the provider which serves it.
+        at = (None, None) if served.moa_preset else (attempt.base_url, attempt.api_mode)
+        self._tariffs.begin(served.model, served.provider, *at)
 
     def prepare(self) -> list[Write]:
         """What a process does once, on a thread that nobody waits for: reads the price files,
@@ -113,10 +121,13 @@ class Accounting:
     ) -> list[Write]:
         served = _served(attempt, response_model)
         model, provider = served.model, served.provider
-        estimate = self._catalog.estimate_cost(usage, model, provider)
-        if estimate.price is None and served.listed_model not in (None, model):
-            # Routers answer with dated ids that no list has; the preset names the listed one.
-            estimate = self._catalog.estimate_cost(usage, served.listed_model, provider)
+        # Routers answer with dated ids that no list has; the preset names the listed one, whose
+        # price was begun to be asked for before the call.
+        priced = served.listed_model or model
+        estimate = self._catalog.estimate_cost(usage, priced, provider)
+        if estimate.price is None and self._catalog.is_explicitly_priced(model, provider):
+            priced = model
+            estimate = self._catalog.estimate_cost(usage, priced, provider)
         assumed = estimate.price is not None and estimate.price.basis == "assumed"
         call = Write(
             "record_llm_call",
@@ -142,19 +153,21 @@ class Accounting:
                 "reopen": reopen,
             },
         )
-        return [call, *self._findings(served, usage, estimate, attempt.session_id, ts)]
+        findings = self._findings(served, usage, estimate, attempt.session_id, ts)
+        snapshot = self._tariffs.take_snapshot(priced, provider)
+        if snapshot is not None:
+            findings.append(Write("record_pricing_snapshot", dict(snapshot)))
+        return [call, *findings]
 
     def _findings(
         self, served: _Served, usage: Usage, estimate: Estimate, session_id: str, ts: str
     ) -> list[Write]:
-        """What a call shows of its model: a new tariff, that it is free, or free no longer."""
-        found = []
-        snapshot = self._tariffs.take_snapshot(served.model, served.provider)
-        if snapshot is not None:
-            found.append(Write("record_pricing_snapshot", dict(snapshot)))
+        """What a call shows of its model: that it is free, or free no longer."""
+        found: list[Write] = []
         of_model: dict[str, Any] = {"model": served.model, "provider": served.provider or ""}
         if is_free_call(usage, estimate):
-            if self._turns.first_time("free", served.model, served.provider):
+            # No known provider is not every provider, which is what '' says there.
+            if served.provider and self._turns.first_time("free", served.model, served.provider):
                 found.append(Write("record_free_model", {**of_model, "ts": ts}))
         elif is_paid_call(usage, estimate):
             paid = {"session_id": session_id, "cost_usd": estimate.cost_usd, "ts": ts}

@@ -1,5 +1,4 @@
-"""The one module that imports the host (``hermes_cli``, ``agent``, ``cron``): lazily, and never
-failing.
+"""The one module that imports the host (``hermes_cli``, ``agent``): lazily, and never failing.
 
 Each function answers None when the host is absent, older, or raises.
 """

@@ -7,6 +7,7 @@ needs are therefore imported by the first hook that fires.
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -42,7 +43,7 @@ def register(ctx: Any) -> None:
         try:
             ctx.register_hook(name, _callback(name))
         except Exception as error:
-            _log.warning("the host does not take the hook %s (%s)", name, error)
+            _log.warning("the host does not take the hook %s: %s", name, _described(error))
 
 
 def current_profile() -> str | None:
@@ -72,8 +73,17 @@ def _recorder() -> Recorder | None:
                     _shared = Recorder(profile=current_profile)
             except Exception as error:
                 _broken = True
-                _log.error("telemetry is off: the recorder cannot be loaded (%s)", error)
+                _log.error("telemetry is off: the recorder cannot be loaded: %s", _described(error))
     return _shared
+
+
+def _described(error: Exception) -> str:
+    """An exception without secrets; by its kind alone where what takes them out is missing, too."""
+    try:
+        from .payloads import describe
+    except Exception:
+        return type(error).__name__
+    return describe(error)
 
 
 def _another_copy() -> str | None:
@@ -89,3 +99,12 @@ def _another_copy() -> str | None:
         ):
             return name
     return None
+
+
+def _begin_anew_in_child() -> None:
+    global _loading
+    _loading = threading.Lock()  # a thread that the child lacks may hold it
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_begin_anew_in_child)

@@ -8,8 +8,10 @@ say is on disk when it returns, since the host may leave by ``os._exit`` a momen
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -50,7 +52,7 @@ Hook = Callable[..., Any]
 _CRON_SESSION = re.compile(r"^cron_(?P<job_id>.+)_\d{8}_\d{6}$")
 # Job ids may hold underscores themselves, hence the anchors.
 
-_DONE = ("completed", "success", "ok")
+_recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
 class Recorder:
@@ -75,6 +77,7 @@ class Recorder:
         self._hooks = {name: self._guarded(name) for name in HOOKS}
         self._sighted: set[str] = set()
         self._sightings: deque[Write] = deque()
+        _recorders.add(self)
 
     def hooks(self) -> Mapping[str, Hook]:
         """The callback for each of the host's hooks, by its name."""
@@ -96,14 +99,15 @@ class Recorder:
         return {"context": "\n\n".join(notices)} if notices else None
 
     def pre_api_request(self, payload: dict[str, Any]) -> None:
+        began, now = self._now(), self._clock.monotonic()
         attempt = Attempt.read(payload)
-        unanswered = self._turns.begin_attempt(attempt, self._clock.monotonic())
+        unanswered = self._turns.begin_attempt(attempt, now)
         self._accounting.begun(attempt)
         if unanswered is not None:
-            self._write(*self._accounting.unanswered(unanswered, ts=self._now()))
+            self._write(*self._accounting.unanswered(unanswered, ts=began))
 
     def post_api_request(self, payload: dict[str, Any]) -> None:
-        ended, now = timestamp(self._clock.now()), self._clock.monotonic()
+        ended, now = self._now(), self._clock.monotonic()
         call = AnsweredCall.read(payload)
         begun, latency_ms = self._turns.close_attempt(call.attempt, now)
         writes = self._accounting.answered(
@@ -118,7 +122,7 @@ class Recorder:
             self._turns.queue_notice(call.attempt.session_id, notice)
 
     def api_request_error(self, payload: dict[str, Any]) -> None:
-        ended, now = timestamp(self._clock.now()), self._clock.monotonic()
+        ended, now = self._now(), self._clock.monotonic()
         failure = FailedAttempt.read(payload)
         attempt = failure.attempt
         _, duration_ms = self._turns.close_attempt(attempt, now)
@@ -172,7 +176,7 @@ class Recorder:
         """Nothing is recorded before a tool runs."""
 
     def post_tool_call(self, payload: dict[str, Any]) -> None:
-        ended = timestamp(self._clock.now())
+        ended = self._now()
         tool = ToolCall.read(payload)
         self._write(
             Write(
@@ -221,13 +225,13 @@ class Recorder:
                     "session_id": stop.parent_session_id or UNKNOWN_SESSION,
                     "ts": ended,
                     "tool_name": PROXY_TOOL,
-                    "ok": int(stop.child_status in _DONE),
+                    "ok": int(stop.ok),
                     "latency_ms": stop.duration_ms,
                     "turn_id": stop.parent_turn_id,
                 },
             )
         ]
-        if stop.child_session_id and stop.parent_session_id:
+        if stop.child_session_id:
             writes.append(
                 Write(
                     "stop_edge",
@@ -325,15 +329,25 @@ class Recorder:
 
             with self._opening:
                 if self._opened is None:
-                    home = self._home or telemetry_home()
+                    # A relative one means the folder of now, whatever the host changes to later.
+                    home = (self._home or telemetry_home()).absolute()
                     self._opened = (
                         Ledger(database_path(home), clock=self._clock),
                         Accounting(home, self._turns, self._clock),
                     )
-                    threading.Thread(
+                    preparing = threading.Thread(
                         target=self._prepare, name="telemetry-prices", daemon=True
-                    ).start()
+                    )
+                    with suppress(RuntimeError):  # no thread is to be had: prices come in slower
+                        preparing.start()
         return self._opened
+
+    def _begin_anew(self) -> None:
+        """In a forked child: locks may be held by threads that it lacks."""
+        self._opening = threading.Lock()
+        self._turns.begin_anew()
+        if self._opened is not None:
+            self._opened[1].begin_anew()
 
     def _prepare(self) -> None:
         """What the first hook of a process has done beside it."""
@@ -373,3 +387,12 @@ class Recorder:
 def _in_background_review() -> bool:
     """Whether the host's background review is calling: its turns use the user's session."""
     return threading.current_thread().name.startswith("bg-review")
+
+
+def _begin_anew_in_child() -> None:
+    for recorder in _recorders:
+        recorder._begin_anew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_begin_anew_in_child)

@@ -2,9 +2,9 @@
 split, notices.
 
 Everything is keyed by ids, never by thread, since the host runs tools and subagents on pools, and
-bounded, since it runs for years: the longest unused entry goes first. Nothing here is needed for a
-row to be right in its own process only; losing an entry costs a latency or an estimate, never a
-row.
+bounded, since it runs for years: the longest unused entry goes first. What the host reports becomes
+a row without any of it; a lost entry costs a latency of our own measure, the split of an estimate,
+the estimated row of a call that was cut off, or a notice.
 """
 
 from __future__ import annotations
@@ -60,11 +60,15 @@ class Turns:
     """The memory of one recorder, used from any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.begin_anew()
         self._attempts: Recent[tuple[str, str | None], OpenAttempt] = Recent(TURNS_KEPT)
         self._cached_share: Recent[tuple[str, str | None], float] = Recent(TURNS_KEPT)
         self._notices: Recent[str, list[str]] = Recent(TURNS_KEPT)
         self._said: Recent[Hashable, bool] = Recent(TURNS_KEPT)
+
+    def begin_anew(self) -> None:
+        """In a forked child the lock may be held by a thread that it lacks."""
+        self._lock = threading.Lock()
 
     def begin_attempt(self, attempt: Attempt, now: float) -> Attempt | None:
         """Start the clock of an attempt; the turn's former call, if it was never closed.

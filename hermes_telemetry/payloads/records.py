@@ -43,6 +43,9 @@ _USAGE_FIELDS = (
     "prompt_tokens",
 )
 
+_DONE = ("ok", "success", "completed")
+"""What hosts call a tool or a subagent that did its work."""
+
 UNKNOWN_SESSION = "(unknown)"
 """The session of calls, failures and tool calls that come without one."""
 
@@ -142,22 +145,23 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCall:
-    """post_api_request. ``usage`` holds the host's token counts, each still to be judged, or is
-    None when the host has none; ``duration_ms`` is untrusted.
+    """post_api_request. ``usage`` holds what the host says of its token counts, None where it says
+    nothing; all of it is still to be judged, as is ``duration_ms``.
     """
 
     attempt: Attempt
     response_model: str | None
-    usage: dict[str, _Count] | None
+    usage: dict[str, _Count]
     content_chars: int
     duration_ms: int | None
 
     @classmethod
     def read(cls, payload: Payload) -> AnsweredCall:
+        usage = get(payload, "usage")  # a live mapping, read once
         return cls(
             attempt=Attempt.read(payload),
             response_model=identifier(get(payload, "response_model")),
-            usage=_usage(get(payload, "usage")),
+            usage={name: _plain(get(usage, name)) for name in _USAGE_FIELDS},
             content_chars=count(get(payload, "assistant_content_chars")) or 0,
             duration_ms=milliseconds(get(payload, "api_duration")),
         )
@@ -271,6 +275,11 @@ class SubagentStop:
             duration_ms=count(get(payload, "duration_ms")),
         )
 
+    @property
+    def ok(self) -> bool:
+        """The subagent did its work."""
+        return self.child_status in _DONE
+
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
@@ -293,14 +302,6 @@ class SessionEnd:
             turn_id=identifier(get(payload, "turn_id")),
             status=status,
         )
-
-
-def _usage(usage: Any) -> dict[str, _Count] | None:
-    """The counts of a live mapping, read once; None unless one of them is a number."""
-    found = {name: get(usage, name) for name in _USAGE_FIELDS}
-    if all(number(value) is None for value in found.values()):
-        return None
-    return {name: _plain(value) for name, value in found.items()}
 
 
 def _plain(value: Any) -> _Count:
@@ -331,7 +332,7 @@ def _succeeded(payload: Payload) -> bool:
     """
     status = text(get(payload, "status"))
     if status:
-        return status in ("ok", "success", "completed")
+        return status in _DONE
     result = get(payload, "result")
     told = text(result, _RESULT_LIMIT).lstrip()
     # Only an object can have an error.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote
@@ -57,7 +57,7 @@ _SHAPES = re.compile(
     re.VERBOSE,
 )
 _BEARER = re.compile(
-    r"\b(bearer)(\s+|%20|\+)"
+    r"\b(bearer)((?:\s+|%20|\+)\\{0,7}[\"']?)"
     # What a text says about the scheme is no token.
     r"(?!(?:auth[a-z]{0,14}|tokens?|credentials?|scheme|challenge|header|format|access|error)"
     r"(?![\w~+/=-]|\.\w)|realm=)"
@@ -75,21 +75,29 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _PARAMETER = re.compile(
-    r"([?&;#][\w.-]*(?:key|token|secret|password|signature|sig)=)[^&\s\"'<>#;]+", re.IGNORECASE
+    r"((?:[?&;#]|\\u0026|%26|%3F)[\w.-]*(?:key|token|secret|password|signature|sig)"
+    r"(?:=|\\{1,7}u003d|%3D))[^&\s\"'<>#;]+",
+    re.IGNORECASE,
 )
-_USERINFO = re.compile(r"(?<=://)[^\s/\"'<>]+@")
+_ADDRESS = re.compile(
+    r"""
+    ( : (?: \\{0,7} / ){2} )
+      # Up to the last @, which a slash in a password may precede, but not one behind a port …
+    (?: (?: [^\s/:"'<>]* : (?! \d{1,5} \\{0,7} / ) [^\s"'<>]+ | [^\s/"'<>]+ ) (@) )?
+      # … and all the rest, so that no address is gone through again for each :// inside it.
+    ( [^\s"'<>]* )
+    """,
+    re.VERBOSE,
+)
 
 
-def redact(text: str, environ: Mapping[str, str] | None = None) -> str:
-    """``text`` without secrets, and without what lies beyond its first 8192 characters.
-
-    ``environ`` defaults to the process environment.
-    """
-    known = _known(_secret_values(os.environ if environ is None else environ))
+def redact(text: str) -> str:
+    """``text`` without secrets, and without what lies beyond its first 8192 characters."""
+    known = _known(_secret_values())
     if len(text) > WINDOW:
         text = _beginning(text, known.forms)
     text = known.pattern.sub(REDACTED, text)
-    text = _USERINFO.sub(f"{REDACTED}@", text)
+    text = _ADDRESS.sub(_without_userinfo, text)
     text = _PARAMETER.sub(rf"\1{REDACTED}", text)
     text = _BEARER.sub(rf"\1\2{REDACTED}", text)
     text = _BASIC.sub(rf"\1\2{REDACTED}", text)
@@ -98,12 +106,16 @@ def redact(text: str, environ: Mapping[str, str] | None = None) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in at most 500 characters of a log line, without secrets."""
+    """An exception in at most 500 characters of a log line, without secrets. Never raises."""
     try:
-        said = storable(repr(error), WINDOW + 1)
-    except Exception:  # it holds an object that has no repr
-        said = type(error).__name__
-    return redact(said)[:LOGGED]
+        return redact(storable(repr(error), WINDOW + 1))[:LOGGED]
+    except Exception:  # it holds an object that has no repr, say
+        return type(error).__name__
+
+
+def _without_userinfo(address: re.Match[str]) -> str:
+    slashes, at, rest = address.groups()
+    return f"{slashes}{REDACTED}@{rest}" if at else address[0]
 
 
 def _beginning(text: str, secrets: tuple[str, ...]) -> str:
@@ -122,10 +134,10 @@ def _beginning(text: str, secrets: tuple[str, ...]) -> str:
     return text[: max(word, len(text) - _LONGEST_WORD)]
 
 
-def _secret_values(environ: Mapping[str, str]) -> frozenset[str]:
+def _secret_values() -> frozenset[str]:
     values = (
-        environ.get(name, "").strip()  # another thread may take the variable away meanwhile
-        for name in list(environ)
+        os.environ.get(name, "").strip()  # another thread may take the variable away meanwhile
+        for name in list(os.environ)
         if name.upper().endswith(_SECRET_NAMES)
     )
     return frozenset(value for value in values if len(value) >= _SHORTEST_VALUE)
@@ -140,12 +152,19 @@ class _Known(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _known(values: frozenset[str]) -> _Known:
-    forms = {
-        form
-        for value in values
-        # As it is, inside a JSON text, inside a URL.
-        for form in (value, json.dumps(value)[1:-1], quote(value), quote(value, safe=""))
-    }
+    forms = {form for value in values for form in _forms(value)}
     longest_first = tuple(sorted(forms, key=len, reverse=True))
     either = "|".join(map(re.escape, longest_first))
     return _Known(longest_first, re.compile(either or "(?!)"))
+
+
+def _forms(value: str) -> Iterator[str]:
+    """A value as texts hold it: as it is, made storable, inside a JSON text, inside a URL.
+
+    Bytes of the environment that are not UTF-8 stand in it as lone surrogates.
+    """
+    yield value
+    yield storable(value, len(value))
+    yield json.dumps(value)[1:-1]
+    yield quote(value, errors="replace")
+    yield quote(value, safe="", errors="replace")

@@ -20,12 +20,12 @@ SECONDS_LIMIT = 10**9
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-def get(payload: Any, key: str, default: Any = None) -> Any:
-    """``payload[key]``, or ``default`` when it is absent or ``payload`` is no mapping or raises."""
+def get(payload: Any, key: str) -> Any:
+    """``payload[key]``, or None when it is absent or ``payload`` is no mapping or raises."""
     try:
-        return payload.get(key, default) if isinstance(payload, Mapping) else default
+        return payload.get(key) if isinstance(payload, Mapping) else None
     except Exception:
-        return default
+        return None
 
 
 def text(value: Any, limit: int = NAME_LIMIT) -> str:

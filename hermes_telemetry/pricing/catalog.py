@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 # (model, provider, what fills missing cache rates) -> the host's price, or None. May wait a little.
 TariffLookup = Callable[[str, str, Multipliers], Price | None]
+# The same, with the time of the call: what the host charged then.
+TariffHistory = Callable[[str, str, Multipliers, datetime], Price | None]
 
 _MOST_REMEMBERED = 4096
 
@@ -49,11 +51,13 @@ class Catalog:
         *,
         clock: Clock = SYSTEM_CLOCK,
         tariff: TariffLookup | None = None,
+        history: TariffHistory | None = None,
         catalogue: Catalogue | None = None,
     ) -> None:
         self._clock = clock
         self._file = PriceFile(pricing_path(home), clock)
         self._tariff = tariff
+        self._history = history
         self._catalogue = catalogue or Catalogue(clock=clock)
         # Answers hold for one state of the file, so the two are replaced together.
         self._answers: tuple[PriceBook | None, dict[tuple[str, str], _Answer]] = (None, {})
@@ -71,7 +75,7 @@ class Catalog:
         if model:
             answer = self._answer(model, provider or "")
             if not answer.explicit and answer.family is None:
-                self._catalogue.begin()
+                self._catalogue.begin(model, provider or "")
 
     def lookup(
         self, model: str | None, provider: str | None, at: datetime | None = None
@@ -102,16 +106,28 @@ class Catalog:
     ) -> Iterator[Price]:
         fill = self._file.book().fill
         yield from answer.explicit
-        tariff = None if self._tariff is None else self._tariff(model, provider, fill)
+        asked_at = self._clock.monotonic()
+        tariff = self._tariff_at(model, provider, fill, at)
+        # Host and catalogue are asked at the same time, and waited for no longer than one of them.
+        waited = self._clock.monotonic() - asked_at
         if tariff is not None:
             yield tariff
         if answer.family is not None:
             yield answer.family
-        listed = self._catalogue.price(model, provider, at, fill)
+        listed = self._catalogue.price(model, provider, at, fill, waited)
         if listed is not None:
             yield listed
         if answer.assumed is not None:
             yield answer.assumed
+
+    def _tariff_at(
+        self, model: str, provider: str, fill: Multipliers, at: datetime | None
+    ) -> Price | None:
+        if self._history is not None:
+            price = self._history(model, provider, fill, at or self._clock.now())
+            if price is not None:
+                return price
+        return None if self._tariff is None else self._tariff(model, provider, fill)
 
     def is_explicitly_priced(self, model: str | None, provider: str | None) -> bool:
         """True if someone stated a price for exactly this id: what tells free from unknown."""
@@ -123,9 +139,10 @@ class Catalog:
         return [
             entry.id
             for form, entry in self._file.book().models.items()
-            # What a router gives away costs money elsewhere, unless the id itself says free.
             if entry.is_free and not entry.subscription
-            if not entry.is_routers or is_free_id(form)
+            # What a router gives away costs money elsewhere; and a ":free" id says of itself that
+            # it is free, nothing of a provider whose first call is still to come.
+            if not entry.is_routers and not is_free_id(form)
             if not any(_is_paid(own) for own in entry.providers.values())
             if not any(_is_paid(builtin_book().models.get(id)) for id in _forms(form))
             if not any(_is_paid(self._file.book().models.get(id)) for id in _forms(form))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from importlib import import_module
@@ -47,7 +48,8 @@ def _imported() -> Any:
 class Catalogue:
     """List prices of ``genai-prices`` by (model, provider), at the time of a call.
 
-    Safe to use from any thread; never raises.
+    Safe to use from any thread; never raises. ``wait`` is how long ``price`` may wait for an
+    answer under way, counted from the first call that waits for it.
     """
 
     def __init__(
@@ -61,42 +63,38 @@ class Catalogue:
         self._wait = wait
         self._load = load
         self._lock = threading.Lock()
-        self._begun = False
-        self._ready = False
-        self._wait_until: float | None = None
+        self._loading = threading.Lock()
+        self._loaded = False
         self._package: Any = None
-        self._models: dict[tuple[str, str], Any] = {}
+        self._questions: dict[tuple[str, str], _Question] = {}
 
-    def begin(self) -> None:
-        """Starts importing the package, once. Returns at once."""
-        with self._lock:
-            if self._begun:
-                return
-            self._begun = True
-        try:
-            threading.Thread(target=self._open, name="telemetry-catalogue", daemon=True).start()
-        except RuntimeError:  # the interpreter is going down
-            self._ready = True
+    def begin(self, model: str, provider: str) -> None:
+        """Looks a model up in a thread, which imports the package if it is the first to. Returns
+        at once."""
+        self._question(model, provider)
 
     def price(
-        self, model: str, provider: str, at: datetime | None, fill: Multipliers
+        self,
+        model: str,
+        provider: str,
+        at: datetime | None,
+        fill: Multipliers,
+        waited: float = 0.0,
     ) -> Price | None:
-        """The price of exactly this model at this provider at ``at`` (default: now). While the
-        package is being imported questions wait, in all a tenth of a second."""
-        self.begin()
-        if not self._ready:
-            if self._wait_until is None:
-                self._wait_until = self._clock.monotonic() + self._wait
-            while not self._ready and self._clock.monotonic() < self._wait_until:
+        """The price of exactly this model at this provider at ``at`` (default: now); None if there
+        is none, or no answer yet. ``waited`` seconds were spent already of what a call may wait.
+        """
+        question = self._question(model, provider)
+        if not question.answered:
+            if question.wait_until is None:
+                question.wait_until = self._clock.monotonic() + self._wait - waited
+            while not question.answered and self._clock.monotonic() < question.wait_until:
                 self._clock.sleep(_POLL_S)
-        if self._package is None:
+        found = question.found
+        if found is None:
             return None
         try:
-            found = self._find(model.strip().lower(), provider.strip().lower())
-            if found is None:
-                return None
-            prices = found.get_prices(at or self._clock.now())
-            quote = _quote(prices)
+            quote = _quote(found.get_prices(at or self._clock.now()))
             if quote is None:
                 return None
             return quote.price("catalogue", "genai-prices", str(found.id), fill)
@@ -104,31 +102,68 @@ class Catalogue:
             logger.debug("genai-prices does not price %r: %s", model, type(fault).__name__)
             return None
 
-    def _open(self) -> None:
+    def _question(self, model: str, provider: str) -> _Question:
+        key = (model.strip().lower(), provider.strip().lower())
+        with self._lock:
+            question = self._questions.get(key)
+            if question is not None:
+                return question
+            if len(self._questions) >= _MOST_REMEMBERED:
+                # The oldest: the dictionary keeps the order of asking.
+                del self._questions[next(iter(self._questions))]
+            question = self._questions[key] = _Question(*key)
         try:
-            self._package = self._load()
-        except ImportError:
-            pass  # not installed, as is usual
-        except BaseException as fault:
-            logger.warning("genai-prices cannot be imported: %s", type(fault).__name__)
-        finally:
-            self._ready = True
+            threading.Thread(
+                target=self._answer, args=(question,), name="telemetry-catalogue", daemon=True
+            ).start()
+        except RuntimeError:  # the interpreter is going down
+            question.answered = True
+        return question
 
-    def _find(self, model: str, provider: str) -> Any:
-        """The package's entry of a model, or None; misses are remembered too."""
-        key = (model, provider)
-        if key not in self._models:
-            if len(self._models) >= _MOST_REMEMBERED:
-                self._models.clear()
-            self._models[key] = None
-            slug = _PROVIDERS.get(provider, provider) or None
-            answer = self._package.calc_price(
-                self._package.Usage(input_tokens=1, output_tokens=1), model, provider_id=slug
-            )
-            # It also finds providers and models by a part of their name. That is a guess.
-            if slug in (None, answer.provider.id) and _names(answer.model, model):
-                self._models[key] = answer.model
-        return self._models[key]
+    def _answer(self, question: _Question) -> None:
+        try:
+            package = self._opened()
+            if package is not None:
+                question.found = _find(package, question.model, question.provider)
+        except Exception as fault:
+            logger.debug("genai-prices does not know %r: %s", question.model, type(fault).__name__)
+        finally:
+            # Last, for who sees it takes what is there for the answer, a miss too.
+            question.answered = True
+
+    def _opened(self) -> Any:
+        """The package; None if it cannot be had."""
+        with self._loading:
+            if not self._loaded:
+                try:
+                    self._package = self._load()
+                except ImportError:
+                    pass  # not installed, as is usual
+                except BaseException as fault:
+                    logger.warning("genai-prices cannot be imported: %s", type(fault).__name__)
+                finally:
+                    self._loaded = True
+            return self._package
+
+
+@dataclass(slots=True)
+class _Question:
+    """``found`` is the package's entry of the model, None while or where it has none."""
+
+    model: str
+    provider: str
+    found: Any = None
+    answered: bool = False
+    wait_until: float | None = None
+
+
+def _find(package: Any, model: str, provider: str) -> Any:
+    slug = _PROVIDERS.get(provider, provider) or None
+    usage = package.Usage(input_tokens=1, output_tokens=1)
+    answer = package.calc_price(usage, model, provider_id=slug)
+    # It also finds providers and models by a part of their name. That is a guess.
+    exact = slug in (None, answer.provider.id) and _names(answer.model, model)
+    return answer.model if exact else None
 
 
 def _names(entry: Any, model: str) -> bool:

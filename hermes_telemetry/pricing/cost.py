@@ -52,25 +52,24 @@ class Usage:
 def usage_from_host(usage: Mapping[str, Any] | None) -> Usage | None:
     """The host's ``usage`` as counts that are safe to store and to price.
 
-    Returns None when there is no usage at all (not a mapping, or none of its fields), which is
-    different from a call that used nothing. Counts that are negative, not finite, boolean or not
-    numbers count as 0.
+    Returns None when there is no usage: none of the counts that are priced is one. That is
+    different from a call that used nothing. Beside a count others that are negative, not finite,
+    boolean or not numbers count as 0.
     """
-    if not isinstance(usage, Mapping) or not any(name in usage for name in _FIELDS):
+    if not isinstance(usage, Mapping):
         return None
-    tokens_in = usage.get("input_tokens")
+    stated = {name: usage.get(name) for name in _FIELDS}
     prompt = _valid_count(usage.get("prompt_tokens"))
     # The host subtracts the cache classes from the provider's prompt count. Below zero, that count
     # excluded them already, so it is itself the uncached input.
-    inferred = prompt is not None and _is_negative(tokens_in)
-    return Usage(
-        _count("input_tokens", prompt if inferred else tokens_in),
-        _count("output_tokens", usage.get("output_tokens")),
-        _count("cache_read_tokens", usage.get("cache_read_tokens")),
-        _count("cache_write_tokens", usage.get("cache_write_tokens")),
-        _count("reasoning_tokens", usage.get("reasoning_tokens")),
-        inferred,
-    )
+    inferred = prompt is not None and _is_negative(stated["input_tokens"])
+    if inferred:
+        stated["input_tokens"] = prompt
+    counts = [_count(name, value) for name, value in stated.items()]
+    if all(count is None for count in counts):
+        return None
+    tokens_in, tokens_out, cache_read, cache_write, reasoning = (count or 0 for count in counts)
+    return Usage(tokens_in, tokens_out, cache_read, cache_write, reasoning, inferred)
 
 
 def cost_of(usage: Usage, price: Price) -> tuple[Decimal, int | None]:
@@ -91,15 +90,11 @@ def cost_of(usage: Usage, price: Price) -> tuple[Decimal, int | None]:
         return tokens / _MILLION + rates.request, tier_from
 
 
-def _count(name: str, value: Any) -> int:
-    if value is None:
-        return 0
+def _count(name: str, value: Any) -> int | None:
     count = _valid_count(value)
-    if count is None:
-        if name not in _reported:
-            _reported.add(name)
-            logger.warning("usage field %s holds no token count (%s): 0", name, _fault(value))
-        return 0
+    if count is None and value is not None and name not in _reported:
+        _reported.add(name)
+        logger.warning("usage field %s holds no token count (%s): 0", name, _fault(value))
     return count
 
 

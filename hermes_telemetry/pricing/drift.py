@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,10 +11,13 @@ from ..paths import pricing_path
 from ..windows import parse_timestamp
 from .catalog import Catalog
 from .editing import edit_pricing, set_keys
-from .files import load_mapping
+from .entries import ROUTER, charged_apart
+from .files import builtin_book, load_mapping
 
 THRESHOLD = 0.01
 SOURCE = "core-snapshot"
+# The host's word for a route whose calls a plan pays: its zeros are no price of the model.
+_INCLUDED = "included-route"
 
 Verdict = Literal["same", "drift", "no local price", "subscription"]
 
@@ -37,6 +40,8 @@ def drift_of(snapshot: Mapping[str, Any], local: Catalog, threshold: float = THR
     the host's tariffs, which would only be compared with themselves."""
     model, provider = snapshot["model"], snapshot["provider"]
     tariff = (snapshot["input_cost_per_million"], snapshot["output_cost_per_million"])
+    if snapshot["pricing_version"] == _INCLUDED:
+        return Drift(model, provider, "subscription", tariff)
     # As of the same instant: some local prices change by the hour or from a day on.
     price = local.lookup(model, provider, parse_timestamp(snapshot["captured_at"]))
     if price is None or price.basis == "assumed":
@@ -53,37 +58,81 @@ def drift_of(snapshot: Mapping[str, Any], local: Catalog, threshold: float = THR
     return Drift(model, provider, verdict, tariff, own, change)
 
 
-def write_back(home: Path, snapshots: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Writes snapshots into ``pricing.yaml`` as entries with ``_source: core-snapshot``; returns
-    their ids. Where several providers share an id the newest snapshot (by ``captured_at``) wins.
+def write_back(
+    home: Path, snapshots: Iterable[Mapping[str, Any]], drifting: Set[tuple[str, str]]
+) -> list[str]:
+    """Writes the snapshots of ``drifting`` (model, provider) pairs into ``pricing.yaml`` with
+    ``_source: core-snapshot``; returns the ids that were written.
 
-    Raises PricingFileError or OSError; the file is then as before.
+    A plain entry of the user's takes the newest of all the snapshots of its id, whichever provider
+    that is of. Where an entry serves others too (it has prices of providers, it is the router's,
+    or the built-in table has the id) the rates go below ``providers:``, for that provider alone.
+    What a snapshot does not state stays. Raises PricingFileError or OSError; the file is then as
+    before.
     """
-    newest = {row["model"]: row for row in sorted(snapshots, key=lambda row: row["captured_at"])}
+    rows = sorted(snapshots, key=lambda row: row["captured_at"])
+    ids: dict[str, str] = {}
+    for model, _ in sorted(drifting):
+        ids.setdefault(model.lower(), model)
 
     def change(text: str) -> str:
-        models = load_mapping(text.encode()).get("models") or {}
-        written = {str(id).lower(): id for id in models}
+        before = load_mapping(text.encode())
+        models = before.get("models") or {}
+        written = {str(id).strip().lower(): id for id in models}
         entries: dict[str, Any] = {}
-        for model, row in newest.items():
-            id = str(written.get(model.lower(), model))
-            former = models.get(id)
-            kept = former.get("providers") if isinstance(former, Mapping) else None
-            entries[id] = {
-                "input": row["input_cost_per_million"],
-                "output": row["output_cost_per_million"],
-                **_stated(row, "cache_read", "cache_read_cost_per_million"),
-                **_stated(row, "cache_write", "cache_write_cost_per_million"),
-                **_stated(row, "request", "request_cost"),
-                **({"providers": kept} if kept else {}),
-                "_source": SOURCE,
-            }
-        return set_keys(text, "models", entries)
+        for key, model in ids.items():
+            id = str(written.get(key, model))
+            former = models.get(written.get(key))
+            own = [row for row in rows if row["model"].lower() == key]
+            entries[id] = (
+                _merged(former, own[-1])
+                if isinstance(former, Mapping) and _is_plain(key, former)
+                else _with_providers(
+                    former if isinstance(former, Mapping) else {},
+                    [row for row in own if (row["model"], row["provider"]) in drifting],
+                )
+            )
+        text = set_keys(text, "models", entries)
+        # Else the next refresh would put the former price back.
+        automatic = (before.get("_meta") or {}).get("auto_models")
+        if isinstance(automatic, list):
+            kept = [id for id in automatic if str(id).lower() not in ids]
+            if kept != automatic:
+                text = set_keys(text, "_meta", {"auto_models": kept})
+        return text
 
     edit_pricing(pricing_path(home), change)
-    return sorted(newest)
+    return sorted(ids.values())
 
 
-def _stated(row: Mapping[str, Any], key: str, column: str) -> dict[str, float]:
-    value = row[column]
-    return {} if value is None else {key: value}
+def _is_plain(key: str, entry: Mapping[Any, Any]) -> bool:
+    """True for an entry whose one price is the user's, for every provider."""
+    return (
+        not entry.get("providers")
+        and not {"_estimated_price", "_subscription"} & set(entry)
+        and str(entry.get("_source")).lower() != ROUTER
+        and key not in builtin_book().models
+    )
+
+
+def _with_providers(former: Mapping[Any, Any], rows: Iterable[Mapping[str, Any]]) -> dict[Any, Any]:
+    providers = dict(former.get("providers") or {})
+    names = {str(name).strip().lower(): name for name in providers}
+    for row in rows:
+        name = names.setdefault(row["provider"].strip().lower(), row["provider"])
+        own = providers.get(name)
+        providers[name] = _merged(own if isinstance(own, Mapping) else {}, row)
+    return {**former, "providers": providers}
+
+
+def _merged(former: Mapping[Any, Any], row: Mapping[str, Any]) -> dict[Any, Any]:
+    stated = {
+        "input": row["input_cost_per_million"],
+        "output": row["output_cost_per_million"],
+        "cache_read": row["cache_read_cost_per_million"],
+        "cache_write": row["cache_write_cost_per_million"],
+        "request": row["request_cost"],
+    }
+    kept = {key: value for key, value in former.items() if key != "_estimated_price"}
+    rates = charged_apart({key: rate for key, rate in stated.items() if rate is not None})
+    return {**kept, **rates, "_source": SOURCE}

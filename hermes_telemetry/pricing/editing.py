@@ -13,6 +13,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -201,6 +202,8 @@ def flow(value: Any) -> str:
         return "[" + ", ".join(flow(item) for item in value) + "]"
     if value is None or isinstance(value, bool):
         return json.dumps(value)
+    if isinstance(value, date):  # in quotes it would be text
+        return value.isoformat()
     if isinstance(value, (int, float, Decimal)):
         text = f"{Decimal(str(value)):f}"
         return text.rstrip("0").rstrip(".") if "." in text else text

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 from .price import ZERO, Basis, Price, Rates, Tier
 
@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 _MAX_RATE = Decimal(10) ** 9
 _DEFAULT_SOURCE = "pricing.yaml"
 ROUTER = "openrouter"
+
+R = TypeVar("R", Decimal, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,17 @@ class Entry:
         elif basis == "listed" and quote.is_zero:
             basis = "free"
         return quote.price(basis, self.source or _DEFAULT_SOURCE, self.id, fill)
+
+
+def charged_apart(rates: Mapping[str, R]) -> dict[str, R]:
+    """A feed's or the host's rates without the zeros that are none.
+
+    A "0" beside a price means "not billed apart": reasoning is output there, cached tokens are
+    input. Taken as a rate it would make the larger part of a call free.
+    """
+    if rates.get("input") or rates.get("output"):
+        return {key: rate for key, rate in rates.items() if rate or key in ("input", "output")}
+    return dict(rates)
 
 
 def parse_entries(section: Mapping[Any, Any], where: str) -> Iterable[Entry]:

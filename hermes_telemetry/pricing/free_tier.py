@@ -26,8 +26,14 @@ def is_free_call(usage: Usage, estimate: Estimate) -> bool:
 
 
 def is_paid_call(usage: Usage, estimate: Estimate) -> bool:
-    """True if the call can end a free time: it was measured, and it cost something."""
-    return not usage.estimated and (estimate.cost_usd or 0) > 0
+    """True if the call can end a free time: it was measured, and it cost something by more than
+    another source's price."""
+    return (
+        not usage.estimated
+        and (estimate.cost_usd or 0) > 0
+        and estimate.price is not None
+        and estimate.price.basis != "assumed"
+    )
 
 
 def notice(model: str, provider: str, cost_usd: float, *, declared: bool) -> str:

@@ -20,14 +20,14 @@ from ..windows import SYSTEM_CLOCK, Clock, timestamp
 from .editing import edit_pricing, is_writable_id, locked, set_keys
 from .entries import Quote, parse_entry
 from .files import load_mapping
-from .sources import DEADLINE_S, Entry, PricingSource, SourceError, all_sources, within
+from .sources import Entry, PricingSource, SourceError, all_sources, within
 
 logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN = 24 * 3600
+# A process may be ended in the middle of a refresh: its claim must not count for a day.
+_SECONDS_CLAIMED = 600
 _SMALLEST_SHARE = 0.5
-# A source has its own deadline; this one is for those that do not keep it.
-_GRACE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,14 @@ def refresh_if_due(home: Path, clock: Clock = SYSTEM_CLOCK) -> RefreshReport | N
     try:
         if not _claim(home, clock):
             return None
-        return refresh(home, clock=clock)
+        try:
+            report = refresh(home, clock=clock)
+        finally:
+            # A try counts, whatever comes of it: a source in trouble is not asked at every start.
+            _mark(home, clock)
+        for name, reason in report.failures.items():
+            logger.warning("%s: %s; its former prices stay", name, reason)
+        return report
     except Exception as fault:
         logger.warning("prices were not refreshed: %s", fault)
         return None
@@ -74,11 +81,10 @@ def refresh(
     sources: Sequence[PricingSource] | None = None,
     *,
     clock: Clock = SYSTEM_CLOCK,
-    deadline: float = DEADLINE_S + _GRACE_S,
 ) -> RefreshReport:
     """Fetches every source and takes its prices over; ``sources`` defaults to all there are.
 
-    A source that fails is left out with one log line, and its former prices stay. Raises
+    A source that fails is left out and named in the report; its former prices stay. Raises
     PricingFileError if ``pricing.yaml`` is malformed, OSError if it cannot be written.
     """
     path = pricing_path(home)
@@ -90,11 +96,10 @@ def refresh(
     failures: dict[str, str] = {}
     for source in sources:
         try:
-            feeds[source.name] = _usable(source.name, within(deadline, source.fetch), before)
+            feeds[source.name] = _usable(source.name, within(source.deadline, source.fetch), before)
         except Exception as fault:
             reason = str(fault) if isinstance(fault, SourceError) else type(fault).__name__
             failures[source.name] = reason
-            logger.warning("%s: %s; its former prices stay", source.name, reason)
     _mark(home, clock)
     if not feeds:
         return RefreshReport(failures=failures)
@@ -110,8 +115,7 @@ def refresh(
 
 
 def _claim(home: Path, clock: Clock) -> bool:
-    """True for the one process that may refresh today. A try counts, whatever comes of it: a
-    source in trouble is not asked again at every start."""
+    """True for the one process that may refresh now; no other may for ten minutes."""
     home.mkdir(parents=True, exist_ok=True)
     with locked(home / ".pricing.lock"):
         try:
@@ -121,16 +125,17 @@ def _claim(home: Path, clock: Clock) -> bool:
         # A mark from the future is a clock that was put back.
         if 0 <= age < SECONDS_BETWEEN:
             return False
-        _mark(home, clock)
+        _mark(home, clock, SECONDS_BETWEEN - _SECONDS_CLAIMED)
         return True
 
 
-def _mark(home: Path, clock: Clock) -> None:
+def _mark(home: Path, clock: Clock, age: float = 0.0) -> None:
+    """Notes a refresh as of ``age`` seconds ago: what is left of a day passes before the next."""
     home.mkdir(parents=True, exist_ok=True)
     marker = home / ".pricing_refresh"
     marker.touch()
-    now = clock.now().timestamp()
-    os.utime(marker, (now, now))
+    at = clock.now().timestamp() - age
+    os.utime(marker, (at, at))
 
 
 def _usable(name: str, feed: Any, before: Mapping[Any, Any]) -> dict[str, Entry]:
@@ -158,7 +163,10 @@ def _usable(name: str, feed: Any, before: Mapping[Any, Any]) -> dict[str, Entry]
             for entry in (before.get("models") or {}).values()
         )
     if len(entries) < last * _SMALLEST_SHARE:
-        raise SourceError(f"the list shrank from {last} to {len(entries)} prices")
+        raise SourceError(
+            f"the list shrank from {last} to {len(entries)} prices (if that is right, write"
+            f" `feed_sizes: {{{name}: {len(entries)}}}` below `_meta:` in pricing.yaml)"
+        )
     return entries
 
 

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from .editing import is_writable_id
+from .entries import charged_apart
 from .files import seeded_block
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,8 @@ class PricingSource(ABC):
     #: Written into each entry as ``_source``. "openrouter" has a meaning of its own: such entries
     #: serve only calls through the router.
     name: str
+    #: Seconds after which a fetch is given up.
+    deadline: float = DEADLINE_S
 
     @abstractmethod
     def fetch(self) -> Mapping[str, Entry]:
@@ -79,13 +82,13 @@ class OpenRouterSource(PricingSource):
         byte_cap: int = BYTE_CAP,
     ) -> None:
         self._url = url
-        self._deadline = deadline
+        self.deadline = deadline
         self._byte_cap = byte_cap
 
     def fetch(self) -> dict[str, Entry]:
         """Raises SourceError."""
         try:
-            answer = json.loads(within(self._deadline, self._body))
+            answer = json.loads(self._body())
         except (ValueError, RecursionError):
             raise SourceError("the answer is not JSON") from None
         models = answer.get("data") if isinstance(answer, dict) else None
@@ -119,7 +122,7 @@ class OpenRouterSource(PricingSource):
         that a thread it gave up does not go on reading."""
         import requests
 
-        until = time.monotonic() + self._deadline
+        until = time.monotonic() + self.deadline
         with requests.Session() as session:
             url = self._url
             for _ in range(_MOST_REDIRECTS):
@@ -266,11 +269,7 @@ def _stated(pricing: Mapping[str, Any]) -> dict[str, Decimal]:
     request = _number(pricing.get("request"))
     if request:
         rates["request"] = request
-    # A "0" beside a price means "not billed apart": reasoning is output there, cached tokens are
-    # input. Taken as a rate it would make the larger part of a call free.
-    if rates.get("input") or rates.get("output"):
-        return {key: r for key, r in rates.items() if r or key in ("input", "output")}
-    return rates
+    return charged_apart(rates)
 
 
 def _number(value: Any) -> Decimal | None:

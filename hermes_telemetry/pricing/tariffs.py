@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from ..windows import SYSTEM_CLOCK, Clock, timestamp
-from .entries import Multipliers, Quote
+from .entries import Multipliers, Quote, charged_apart
 from .ids import undated
 from .price import ZERO, Price
 
@@ -209,12 +209,20 @@ def _quote(tariff: HostTariff) -> Quote | None:
             return None
     if tariff.input is None or tariff.output is None:
         return None
+    rates = {
+        "input": tariff.input,
+        "output": tariff.output,
+        "cache_read": tariff.cache_read,
+        "cache_write": tariff.cache_write,
+        "request": tariff.request,
+    }
+    charged = charged_apart({key: rate for key, rate in rates.items() if rate is not None})
     return Quote(
         tariff.input,
         tariff.output,
-        tariff.cache_read,
-        tariff.cache_write,
-        request=tariff.request or ZERO,
+        charged.get("cache_read"),
+        charged.get("cache_write"),
+        request=charged.get("request", ZERO),
     )
 
 

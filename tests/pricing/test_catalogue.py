@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hermes_telemetry.pricing import Catalog, Price
+from hermes_telemetry.pricing import Catalog, Price, Tariffs
 from hermes_telemetry.pricing.catalogue import Catalogue
 from hermes_telemetry.pricing.entries import Multipliers
 from support.stopped_clock import StoppedClock
@@ -55,8 +55,9 @@ class Package:
 CHEAP = {"input_mtok": Decimal(1), "output_mtok": Decimal(4)}
 
 
-def catalogue(load: Callable[[], Any], time: StoppedClock | None = None) -> Catalogue:
-    return Catalogue(load=load) if time is None else Catalogue(load=load, clock=time.clock)
+def catalogue(load: Callable[[], Any]) -> Catalogue:
+    """One that waits until it is answered, however busy the machine is."""
+    return Catalogue(load=load, wait=30)
 
 
 def price_of(package: Package, model: str, provider: str = "p") -> Price | None:
@@ -172,7 +173,7 @@ def test_tiers_start_above_their_threshold() -> None:
 
 def test_prices_are_those_of_the_time_of_the_call(home: Path, time: StoppedClock) -> None:
     package = Package(clause(equals="m"), **CHEAP)
-    catalog = Catalog(home, clock=time.clock, catalogue=Catalogue(load=lambda: package))
+    catalog = Catalog(home, clock=time.clock, catalogue=Catalogue(load=lambda: package, wait=30))
     then = datetime(2025, 3, 1, tzinfo=UTC)
     assert catalog.lookup("m", "p", then) is not None
     assert package.times == [then]
@@ -185,6 +186,46 @@ def test_misses_are_remembered() -> None:
         assert ours.price("missing", "p", None, Multipliers()) is None
         assert ours.price("m", "p", None, Multipliers()) is not None
     assert package.asked == [("missing", "p"), ("m", "p")]
+
+
+def test_calls_that_ask_at_the_same_time_get_the_same_answer() -> None:
+    let = threading.Event()
+
+    class Slow(Package):
+        def calc_price(self, usage: Any, model: str, provider_id: str | None) -> Named:
+            assert let.wait(30)
+            return super().calc_price(usage, model, provider_id)
+
+    package = Slow(clause(equals="m"), **CHEAP)
+    ours = catalogue(lambda: package)
+    prices: list[Price | None] = []
+    callers = [
+        threading.Thread(target=lambda: prices.append(ours.price("m", "p", None, Multipliers())))
+        for _ in range(6)
+    ]
+    for caller in callers:
+        caller.start()
+    let.set()
+    for caller in callers:
+        caller.join(30)
+
+    assert [price and price.rates.output for price in prices] == [4] * 6
+    assert package.asked == [("m", "p")]
+
+
+def test_host_and_catalogue_together_delay_a_call_by_a_tenth_of_a_second(
+    home: Path, time: StoppedClock
+) -> None:
+    never = threading.Event()
+    catalog = Catalog(
+        home,
+        clock=time.clock,
+        tariff=Tariffs(lambda *asked: never.wait(30) and None, clock=time.clock).price,
+        catalogue=Catalogue(load=lambda: never.wait(30), clock=time.clock),
+    )
+    assert catalog.lookup("m", "p") is None
+    never.set()
+    assert 0.1 <= time.seconds < 0.104
 
 
 def _absent() -> Any:
@@ -220,7 +261,7 @@ def test_a_slow_import_delays_one_call_by_a_tenth_of_a_second(
         assert ready.wait(10)
         return package
 
-    catalog = Catalog(home, catalogue=catalogue(load, time))
+    catalog = Catalog(home, catalogue=Catalogue(load=load, clock=time.clock))
     catalog.prepare("m", "p")
     assert time.seconds == 0
     for _ in range(3):

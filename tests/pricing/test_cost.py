@@ -142,7 +142,20 @@ def test_the_hosts_usage_is_taken_field_by_field() -> None:
     assert usage_from_host(HOST) == Usage(200, 34, 1_000, 7, 10)
 
 
-@pytest.mark.parametrize("nothing", [None, {}, {"total_tokens": 5}, "12", [1]])
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        None,
+        {},
+        {"total_tokens": 5},
+        {"prompt_tokens": 9},
+        {"input_tokens": None, "output_tokens": "12", "prompt_tokens": 9},
+        {"input_tokens": -5, "prompt_tokens": -5},
+        {"output_tokens": 10**13},
+        "12",
+        [1],
+    ],
+)
 def test_usage_that_names_no_count_is_missing_rather_than_zero(nothing: Any) -> None:
     assert usage_from_host(nothing) is None
 
@@ -181,7 +194,12 @@ def test_an_input_that_is_no_count_is_not_replaced_by_the_prompt(count: Any) -> 
 
 
 def test_a_negative_input_without_a_valid_prompt_count_is_nothing() -> None:
-    assert usage_from_host({"input_tokens": -5, "prompt_tokens": -5}) == Usage()
+    usage = usage_from_host({"input_tokens": -5, "prompt_tokens": -5, "output_tokens": 2})
+    assert usage == Usage(output=2)
+
+
+def test_counts_of_zero_are_a_call_that_used_nothing() -> None:
+    assert usage_from_host({"input_tokens": 0, "output_tokens": 0}) == Usage()
 
 
 def test_a_whole_number_in_a_float_is_a_count() -> None:

@@ -18,6 +18,7 @@ models:
   plan: {_subscription: true}
   paid: {input: 1, output: 2}
   routed-gift: {input: 0, output: 0, _source: openrouter}
+  routed-paid: {input: 1, output: 2, _source: openrouter}
 """
 
 
@@ -40,8 +41,9 @@ def catalog(home: Path) -> Catalog:
         ("paid", Usage(), False, False),
         ("paid", Usage(input=10, estimated=True), False, False),
         ("unknown", USED, False, False),
-        # Someone else's gift is an assumption here.
+        # Someone else's gift is an assumption here, and so is their price.
         ("routed-gift", USED, False, False),
+        ("routed-paid", USED, False, False),
     ],
 )
 def test_what_a_call_shows(
@@ -77,4 +79,4 @@ def test_only_stated_gifts_without_another_price_are_known_beforehand(home: Path
           google/gemini-2.5-pro: {input: 0, output: 0}
         """
     )
-    assert Catalog(home).free_ids() == ["gift", "Named:free"]
+    assert Catalog(home).free_ids() == ["gift"]

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from hermes_telemetry.pricing import Catalog
+from hermes_telemetry.pricing.editing import set_keys
 from hermes_telemetry.pricing.files import PricingFileError
 from hermes_telemetry.pricing.refresh import RefreshReport, refresh, refresh_if_due
 from hermes_telemetry.pricing.sources import (
@@ -25,6 +26,7 @@ from hermes_telemetry.pricing.sources import (
 )
 from support import feed as answers
 from support.feed import Feed, model, models
+from support.processes import fork
 from support.stopped_clock import StoppedClock
 
 USERS = """\
@@ -200,7 +202,8 @@ FAULTS = {
     "an empty list": (models(), "the list is empty"),
     "a shrunken list": (
         models(*[model(f"a/{n}", "0.1") for n in range(4)]),
-        "the list shrank from 10 to 4 prices",
+        "the list shrank from 10 to 4 prices (if that is right, write"
+        " `feed_sizes: {openrouter: 4}` below `_meta:` in pricing.yaml)",
     ),
     "nothing usable": (models(*[model(f"a/{n}", "NaN") for n in range(9)]), "the list is empty"),
     "429": (
@@ -223,7 +226,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_source_in_trouble_leaves_the_last_good_prices_and_logs_one_line(
+def test_a_source_in_trouble_leaves_the_last_good_prices_and_is_named_once(
     home: Path, feed: Feed, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
     feed.answer(answers.body(GOOD))
@@ -231,7 +234,6 @@ def test_a_source_in_trouble_leaves_the_last_good_prices_and_logs_one_line(
     before = (home / "pricing.yaml").read_bytes()
     answer, reason = FAULTS[fault]
     feed.answer(answer)
-    caplog.clear()
     started = wall.monotonic()
     # Only where the time is the fault is it short: a busy machine may be slow by itself.
     deadline = 0.5 if "within" in reason else 20
@@ -240,8 +242,19 @@ def test_a_source_in_trouble_leaves_the_last_good_prices_and_logs_one_line(
     assert report.failures == {"openrouter": reason}
     assert (home / "pricing.yaml").read_bytes() == before
     assert rates(home, "a/3") == ("listed", 3, 15)
-    told = [r.getMessage() for r in caplog.records if "former prices stay" in r.getMessage()]
-    assert told == [f"openrouter: {reason}; its former prices stay"]
+    # The report names it; whoever asked for the refresh tells of it.
+    assert reason not in caplog.text
+
+
+def test_a_list_that_really_shrank_is_taken_once_the_user_says_so(home: Path, feed: Feed) -> None:
+    feed.answer(answers.body(GOOD))
+    take_over(home, feed)
+    feed.answer(models(*[model(f"a/{n}", "0.000001") for n in range(4)]))
+    assert list(take_over(home, feed).failures) == ["openrouter"]
+    path = home / "pricing.yaml"
+    path.write_text(set_keys(path.read_text(), "_meta", {"feed_sizes": {"openrouter": 4}}))
+    assert take_over(home, feed).failures == {}
+    assert rates(home, "a/3") == ("listed", 1, 15)
 
 
 def test_a_redirect_to_another_host_is_not_followed(home: Path, feed: Feed) -> None:
@@ -293,7 +306,8 @@ def test_bad_elements_spoil_only_themselves(
     )
     # Five of them are usable in the last list, two in this one.
     report = take_over(home, feed)
-    assert report.failures == {"openrouter": "the list shrank from 5 to 2 prices"}
+    assert list(report.failures) == ["openrouter"]
+    assert report.failures["openrouter"].startswith("the list shrank from 5 to 2 prices (")
     feed.answer(feed.answers["/models"])
     (home / "pricing.yaml").unlink()
     caplog.clear()
@@ -373,11 +387,33 @@ class TestOnceADay:
         os.utime(home / ".pricing_refresh", (later, later))
         assert refresh_if_due(home, time.clock) is not None
 
-    def test_a_failed_try_counts(self, home: Path, feed: Feed, time: StoppedClock) -> None:
+    def test_a_failed_try_counts_and_is_told_in_one_line(
+        self, home: Path, feed: Feed, time: StoppedClock, caplog: pytest.LogCaptureFixture
+    ) -> None:
         feed.answer(answers.body(b"", 503))
         assert refresh_if_due(home, time.clock) is not None
         assert refresh_if_due(home, time.clock) is None
         assert feed.requests == ["/models"]
+        told = [r.getMessage() for r in caplog.records if "former prices" in r.getMessage()]
+        assert told == ["openrouter: HTTP status 503; its former prices stay"]
+
+    def test_a_process_that_is_ended_in_a_refresh_claims_ten_minutes_not_a_day(
+        self, home: Path, feed: Feed, time: StoppedClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def end(*arguments: Any, **options: Any) -> None:
+            os._exit(7)
+
+        def refresh_until_ended() -> None:
+            monkeypatch.setattr("hermes_telemetry.pricing.refresh.all_sources", end)
+            refresh_if_due(home, time.clock)
+
+        assert fork(refresh_until_ended) == 7
+        time.advance(599)
+        assert refresh_if_due(home, time.clock) is None
+        time.advance(1)
+        assert refresh_if_due(home, time.clock) is not None
+        time.advance(24 * 3600 - 1)
+        assert refresh_if_due(home, time.clock) is None
 
     def test_no_setup_means_no_refresh_by_itself_but_the_command_works(
         self, home: Path, feed: Feed, time: StoppedClock, monkeypatch: pytest.MonkeyPatch
@@ -432,6 +468,7 @@ class Failing(PricingSource):
 
 class Sleeping(PricingSource):
     name = "sleeping"
+    deadline = 1.0
 
     def fetch(self) -> Mapping[str, dict[str, Any]]:
         wall.sleep(5)
@@ -441,7 +478,7 @@ class Sleeping(PricingSource):
 def test_other_peoples_sources_are_taken_over_and_bounded(home: Path, feed: Feed) -> None:
     feed.answer(models(model("a/x")))
     sources = [OpenRouterSource(feed.url), Ours(), Failing(), Sleeping()]
-    report = refresh(home, sources, deadline=1)
+    report = refresh(home, sources)
     assert report.added == ("a/x", "our/model")
     assert report.failures == {
         "failing": "RuntimeError",

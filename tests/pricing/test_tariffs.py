@@ -224,6 +224,16 @@ def test_a_resolved_tariff_is_handed_out_once_for_the_history(time: StoppedClock
     assert tariffs.take_snapshot("never asked", "p") is None
 
 
+def test_a_cache_rate_of_0_beside_a_price_is_not_stated(home: Path) -> None:
+    tariffs = Tariffs(Host(m=Stated(cache_read=Decimal(0), cache_write=Decimal(0))))
+    price = answered(tariffs, "m")
+    assert price is not None
+    assert (price.rates.cache_read, price.rates.cache_write) == (2, 2)
+    snapshot = tariffs.take_snapshot("m", "p")
+    assert snapshot is not None
+    assert snapshot["cache_read_cost_per_million"] is None
+
+
 def test_the_users_multipliers_fill_what_the_host_does_not_state(home: Path) -> None:
     (home / "pricing.yaml").write_text("defaults: {cache_read_multiplier: 0.1}")
     tariffs = Tariffs(Host(m=Stated()))

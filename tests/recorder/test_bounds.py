@@ -103,13 +103,15 @@ class CountingPattern:
         self._pattern = pattern
         self._seen = seen
 
-    def sub(self, replacement: str, text: str) -> str:
+    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str) -> str:
         self._seen.append(len(text))
         return self._pattern.sub(replacement, text)
 
 
 # What each pattern begins to match over and over, and never ends.
 NEARLY = [
+    "://a:", "://a:1/", "://a@", ":\\/\\/a:b", "?key%3D", "%26", "%26key", "\\u0026", "\\u0026key",
+    'bearer "', "bearer \\",
     "a.", "a-", "://", "://a", "a://b ", "?a.", "?", "&;", "?key", "sk-", "-sk-a", "eyJ", "-eyJ",
     "eyJaaaaaa.", "-eyJaaaaaaa", "bearer ", "basic a", "basic aaaaaa ", "basic+", "api_key ",
     "api_key:", "api_key\\", "authorization: token ", "hf_a", "-hf_", "hf_aaaaaa", "AIza", "xai-a",

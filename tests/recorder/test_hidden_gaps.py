@@ -185,6 +185,16 @@ def test_an_answer_cut_at_its_length_is_a_row_of_estimates(
     assert (run["api_calls"], run["estimated_llm_calls"]) == (3, 1)
 
 
+@pytest.mark.parametrize("status", ENDINGS)
+def test_an_answer_cut_at_its_length_reopens_no_run(status: str, recording: Recording) -> None:
+    hook, fields = ENDINGS[status]
+    recording.fire("pre_api_request", **call(1))
+    recording.fire(hook, **call(turn="s:t:00000002", **fields))
+    recording.fire("pre_api_request", **call(2))
+    assert recording.row("llm_calls")["estimated"] == 1
+    assert recording.status() == (status, True)
+
+
 def test_only_a_call_that_was_left_behind_is_estimated(recording: Recording) -> None:
     retried, failed, answered = call(1), call(2), call(3)
     recording.fire("pre_api_request", **retried)
@@ -303,6 +313,26 @@ def test_a_model_that_is_gone_is_told_once_per_session_at_its_next_turn(
         row["model"]: row["occurrences"] for row in recording.rows("model_unavailable_alerts")
     }
     assert alerts == {"gone": 4, "gone too": 1}
+
+
+@pytest.mark.parametrize("parent", ["s", "where the user is now", "", None])
+def test_a_subagents_stop_is_known_by_its_child(parent: str | None, recording: Recording) -> None:
+    recording.fire("subagent_start", parent_session_id="s", child_session_id="c")
+    recording.time.advance(2)
+    recording.fire(
+        "subagent_stop", parent_session_id=parent, child_session_id="c", child_status="completed"
+    )
+    edge = recording.row("subagent_edges")
+    assert (edge["parent_session_id"], edge["child_status"]) == ("s", "completed")
+    assert edge["stopped_at"] == "2026-07-01T12:00:02.000000+00:00"
+    assert recording.row("tool_calls")["session_id"] == (parent or "(unknown)")
+
+
+def test_a_stop_without_start_and_parent_is_a_tool_row_and_no_edge(recording: Recording) -> None:
+    recording.fire("subagent_stop", child_session_id="c", child_status="error")
+    assert recording.row("tool_calls")["ok"] == 0
+    assert recording.rows("subagent_edges") == []
+    assert recording.said == []
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import importlib.util
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import hermes_telemetry
 from hermes_telemetry.plugin import current_profile
 from hermes_telemetry.recorder import Recorder
+from support.ledger_facts import ask_ledger
 from support.recording import Recording
 from support.tree import ROOT
 
@@ -51,6 +53,7 @@ def no_recorder_yet(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> No
     """A process has one recorder; the one of another test is not ours."""
     monkeypatch.setattr("hermes_telemetry.plugin._shared", None)
     monkeypatch.setattr("hermes_telemetry.plugin._registered", False)
+    monkeypatch.setattr("hermes_telemetry.plugin._broken", False)
 
 
 @pytest.fixture
@@ -116,10 +119,52 @@ def test_a_host_that_takes_no_hook_is_not_disturbed(caplog: pytest.LogCaptureFix
     class OldHost(Host):
         def register_hook(self, name: str, callback: Callable[..., Any]) -> None:
             if name == "subagent_start":
-                raise ValueError("unknown hook")
+                raise ValueError("unknown hook of https://ann:sesame@example.com")
             super().register_hook(name, callback)
 
     OldHost(hermes_telemetry.register).fire("on_session_start", session_id="s")
     assert [r.getMessage() for r in caplog.records] == [
-        "the host does not take the hook subagent_start (unknown hook)"
+        "the host does not take the hook subagent_start:"
+        " ValueError('unknown hook of https://[redacted]@example.com')"
     ]
+
+
+def test_a_recorder_that_cannot_be_loaded_is_said_once_and_without_secrets(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(**_: Any) -> None:
+        raise ValueError("https://ann:sesame@example.com")
+
+    monkeypatch.setattr("hermes_telemetry.recorder.Recorder", fail)
+    host = Host(hermes_telemetry.register)
+    for _ in range(2):
+        host.fire("on_session_start", session_id="s")
+    assert caplog.messages == [
+        "telemetry is off: the recorder cannot be loaded:"
+        " ValueError('https://[redacted]@example.com')"
+    ]
+
+
+def test_without_the_part_that_takes_out_secrets_a_fault_is_said_by_its_kind(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("hermes_telemetry.payloads", "hermes_telemetry.recorder"):
+        monkeypatch.setitem(sys.modules, name, None)
+    Host(hermes_telemetry.register).fire("on_session_start", session_id="s")
+    assert caplog.messages == [
+        "telemetry is off: the recorder cannot be loaded: ModuleNotFoundError"
+    ]
+
+
+def test_a_relative_home_is_of_the_folder_in_which_the_first_hook_was_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_TELEMETRY_HOME", "here")
+    hooks = Recorder().hooks()
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        hooks["post_tool_call"](session_id="s")
+    assert list((tmp_path / "second").iterdir()) == []
+    ledger = tmp_path / "first" / "here" / "telemetry" / "telemetry.db"
+    assert ask_ledger(ledger, "select count(*) from tool_calls") == [(2,)]

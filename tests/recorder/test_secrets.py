@@ -3,6 +3,7 @@
 import base64
 import json
 import logging
+import os
 import shutil
 import subprocess
 from dataclasses import replace
@@ -43,20 +44,28 @@ KEYS = {
 
 IN_PLACE = {
     "bearer": f"Authorization: Bearer {BODY}",
-    "bearer of a word and a key": f"Bearer token-{BODY}, bearer auth_{BODY}",
+    "bearer of a word and a key": f"Bearer token-{BODY}, bearer auth_{BODY} Bearer access.{BODY}",
+    "bearer in quotes": f"Authorization: Bearer \"{BODY}\", bearer '{BODY}'",
+    "bearer in escaped quotes": f'{{\\"header\\": \\"bearer \\\\\\"{BODY}\\\\\\"\\"}}',
     "bearer in a url": f"header=Bearer%20{BODY}",
     "basic": "authorization: Basic " + base64.b64encode(f"user:{BODY}".encode()).decode(),
     "header": f"{{'x-api-key': '{BODY}'}}",
     "header in escaped json": '{\\"api_key\\": \\"' + BODY + '\\"}',
     "key parameter": f"GET https://api.example.com/v1/models?key={BODY}&alt=json failed",
     "token parameter": f"GET https://api.example.com/v1?alt=json&access_token={BODY} failed",
+    "escaped parameter": f"/v1?alt=json\\u0026token\\u003d{BODY}\\u0026x=1 failed",
+    "parameter in a quoted url": f"to=https%3A%2F%2Fx%2Fv1%3Fkey%3D{BODY}%26secret%3d{BODY} failed",
     "fragment": f"https://example.com/back#token={BODY}",
     "basic-auth url": f"cannot reach https://user:{BODY}@proxy.example.com:8080/v1",
     "password with an at": f"postgres://user:p@ss-{BODY}@db.example.com/x",
+    "password with a slash": f"https://user:pa/{BODY}@example.com/v1",
+    "escaped slashes": f"https:\\/\\/user:{BODY}@example.com\\/v1, https:\\/\\/{BODY}@example.com",
     "token as user": f"https://{BODY}@git.example.com/x.git",
 }
 
 ERRORS = KEYS | IN_PLACE
+
+QUOTES = "\"'"
 
 
 @pytest.fixture(autouse=True)
@@ -172,6 +181,24 @@ def test_a_key_is_known_behind_escapes_and_in_escaped_forms(
     assert leaks(recording.home, caplog.text, BODY) == []
 
 
+@pytest.mark.skipif(not os.supports_bytes_environ, reason="an environment of texts")
+def test_a_value_of_the_environment_that_is_no_text_is_known_and_costs_no_record(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(os.environb, b"DB_PASSWORD", b"p\xe4ssw\xf6rd-1")
+    address = "http://127.0.0.1:1/an/address/of/its/own"  # each is redacted once a process
+    recording.fire("pre_api_request", session_id="s", base_url=address)
+    recording.fire("post_api_request", session_id="s", base_url=address)
+    password = os.environ["DB_PASSWORD"]
+    for text in (password, json.dumps(password), repr(password)):
+        recording.fire("api_request_error", **failed(f"I said {text.strip(QUOTES)}."))
+
+    assert len(recording.rows("llm_calls")) == 1
+    messages = [row["error_message"] for row in recording.rows("llm_call_errors")]
+    assert messages == ["I said [redacted]."] * 3
+    assert caplog.messages == ["provider None reports no usage: its calls are estimated"]
+
+
 def test_the_address_of_a_call_is_known_without_its_keys() -> None:
     for password in (BODY, BODY * 20):
         for kind in KEYS:
@@ -266,6 +293,20 @@ def test_a_fault_that_cannot_be_printed_is_logged_by_its_kind(
     assert caplog.messages == ["the hook post_tool_call was not recorded: RuntimeError"]
 
 
+def test_where_redaction_itself_fails_a_fault_is_logged_by_its_kind(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(text: str) -> str:
+        raise ValueError(text)
+
+    monkeypatch.setattr("hermes_telemetry.payloads.redaction.redact", fail)
+    time = Clock()
+    hooks = Recorder(recording.home, time.clock).hooks()
+    time.error = RuntimeError(BODY)
+    assert hooks["post_tool_call"](session_id="s") is None
+    assert caplog.messages == ["the hook post_tool_call was not recorded: RuntimeError"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -284,6 +325,7 @@ def test_a_fault_that_cannot_be_printed_is_logged_by_its_kind(
         "max_tokens: 65536 > 32000; api_key_id=7; keys=[1, 2]; tokens=5000",
         "Rate limit reached for organization org-abc on tokens per min (TPM): 30000",
         "mail user@example.com or see https://example.com/@user/page",
+        "http://127.0.0.1:80/v1/models/claude-sonnet-4@20250514 and https:\\/\\/h:1\\/@x are gone",
         "ΩΔ 漢字 … “quoted” 🙂 https://example.com/?q=1&page=2",
     ],
 )
