@@ -9,6 +9,7 @@ from pathlib import Path
 
 from . import extras, migrations
 from .connection import LedgerConnection
+from .locking import Transaction
 from .writes import WRITES, Write
 
 _WRITES_A_TRANSACTION = 2000
@@ -29,14 +30,9 @@ def write_all(path: Path, writes: Iterable[Write]) -> None:
         extras.ensure_price_record(conn)
         remaining = iter(writes)
         while batch := list(islice(remaining, _WRITES_A_TRANSACTION)):
-            conn.execute("begin immediate")
-            try:
+            with Transaction(conn):
                 for write in batch:
                     WRITES[write.name](conn, **write.fields)
-                conn.execute("commit")
-            except BaseException:
-                conn.execute("rollback")
-                raise
         extras.ensure_speed(conn)
     finally:
         conn.close()

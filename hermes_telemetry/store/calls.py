@@ -71,8 +71,8 @@ _COUNT_CALL = """
         estimated_llm_calls = coalesce(estimated_llm_calls, 0) + ?,
         provider_assumed_calls = coalesce(provider_assumed_calls, 0) + ?,
         moa_calls = coalesce(moa_calls, 0) + ?,
-        model = coalesce(nullif(nullif(model, ''), ?), ?),
-        provider = coalesce(nullif(provider, ''), ?)
+        model = iif(coalesce(api_calls, 0) = 0, coalesce(?, model), model),
+        provider = iif(coalesce(api_calls, 0) = 0, coalesce(?, provider), provider)
     where session_id = ?
 """
 
@@ -106,6 +106,9 @@ def record_llm_call(
     known; the run's total does not move then. ``price`` names the rates (``Price.record()``). With
     ``reopen`` a run in error is running again: the session went on. Returns None, and changes
     nothing, for a call that is already there (same turn_id and api_request_id).
+
+    The session's first call decides its run's model and provider, both at once: what a session was
+    started with may be a preset or a model that a fallback has replaced.
     """
     if turn_id and api_request_id:
         twin = conn.execute(
@@ -153,9 +156,6 @@ def record_llm_call(
             estimated,
             provider_assumed,
             1 if moa_preset else 0,
-            # A session of a preset starts under the preset's name, which is no model: the first
-            # call names it.
-            moa_preset,
             model,
             provider,
             session_id,

@@ -18,7 +18,9 @@ from ..windows import Clock
 _log = logging.getLogger("hermes_telemetry")
 
 COMMITS_BETWEEN = 150
-LONG_LOG_BYTES = 32 * 1024 * 1024
+IN_PLACE_BYTES = 32 * 1024 * 1024
+"""Up to here a checkpoint keeps a hook for no more than 20 ms."""
+
 LEFT_OVER_BYTES = 8 * 1024 * 1024
 LONG_LOG_PAUSE_S = 10.0
 _CUT_TRIES = 200
@@ -61,7 +63,7 @@ class Checkpointer:
             return 0
 
     def _run(self, conn: sqlite3.Connection) -> None:
-        if self._size() > LONG_LOG_BYTES:
+        if self._size() > IN_PLACE_BYTES:
             with self._lock:
                 now = self._clock.monotonic()
                 if now < self._next_long:

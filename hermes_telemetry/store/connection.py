@@ -1,10 +1,12 @@
 """The ledger: per-thread connections to one SQLite file, and the one way to write to it.
 
-Inside the host a hook may not wait: one deadline holds for connecting, migrating, waiting for the
-lock and writing. SQLite's own busy handler starves callers and its automatic checkpoint strikes at
-every ~100th commit, so both are done here: BEGIN IMMEDIATE is retried every half millisecond, and a
-passive checkpoint runs after every 150th commit. What cannot be written in time goes to the spill
-file (``spill.py``), and the next write that succeeds brings it in.
+Inside the host a hook may not wait: one deadline holds for everything that it waits for, from
+connecting to the lock. What it does with the lock is kept short instead: of an old ledger it
+upgrades a small one only (``upgrade.py``), of a backlog it takes a part. SQLite's own busy handler
+starves callers and its automatic checkpoint strikes at every ~100th commit, so both are done here:
+BEGIN IMMEDIATE is retried every half millisecond, and a passive checkpoint runs after every 150th
+commit. What cannot be written in time goes to the spill file (``spill.py``), and the next write
+that succeeds brings it in.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from typing import Any
 from ..windows import SYSTEM_CLOCK, Clock, timestamp
 from . import extras, migrations
 from .checkpoint import Checkpointer
-from .healing import missing_pieces
-from .locking import PATIENCE_S, patiently
+from .locking import PATIENCE_S, Begin, Transaction, begin_patiently, begin_until, patiently
+from .notes import count_dropped
 from .spill import Spill, mark_batch, parse_line
-from .upgrade import start_detached
+from .upgrade import is_large, start_detached
 from .writes import WRITES, Write
 
 _log = logging.getLogger("hermes_telemetry")
@@ -32,7 +34,7 @@ _log = logging.getLogger("hermes_telemetry")
 _schema_lock = threading.Lock()
 """DDL of two threads at once ends in SQLITE_LOCKED, which no timeout retries."""
 
-HOOK_DEADLINE_S = 0.8
+HOOK_DEADLINE_S = 0.75
 """Of the second that a hook may take, a tenth is left for the spill file and a tenth for a price
 that the host is asked for.
 """
@@ -41,11 +43,8 @@ TRIPPED_DEADLINE_S = 0.02
 """How long a write waits while the ledger does not answer, until one succeeds again."""
 
 BRING_IN_S = 0.25
-"""How long a hook goes on bringing in spilled batches before its own record."""
-
-LARGE_LEDGER_CALLS = 100_000
-"""From here on building indexes takes longer than a hook may: ``hermes-telemetry migrate`` does
-it.
+"""How long a hook goes on bringing in spilled batches, or waits for another thread that does,
+before its own record.
 """
 
 _left_behind: list[sqlite3.Connection] = []
@@ -67,6 +66,10 @@ class LedgerConnection(sqlite3.Connection):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.price_ids: dict[tuple[Any, ...], int] = {}
+
+    def rollback(self) -> None:
+        self.price_ids.clear()  # it may name rows that are gone now
+        super().rollback()
 
 
 class _Local(threading.local):
@@ -111,19 +114,20 @@ class Ledger:
 
         None when the ledger did not take them in time or at all, or has not taken older ones yet:
         they are in the spill file then (or, if that cannot be written either, in memory, to be
-        tried again). Raises TypeError,
-        OverflowError or sqlite3.IntegrityError for a write that no ledger would ever take.
+        tried again). Raises TypeError, OverflowError or sqlite3.IntegrityError for a write that no
+        ledger would ever take.
         """
         patience = TRIPPED_DEADLINE_S if self._tripped else self._deadline_s
         deadline = self._clock.monotonic() + patience
+        conn = ours = results = None
         try:
             conn = self._get_conn(deadline)
-            results = None
             if self.spill.waiting() and not self._bring_in(conn, deadline):
                 # Behind the older ones: a session that ends now is not to be reopened by its past.
                 self.spill.keep(writes)
             else:
-                results = self._transact(conn, writes, deadline)
+                with Transaction(conn, self._begin_by(deadline)) as ours:
+                    results = [WRITES[write.name](conn, **write.fields) for write in writes]
         except _POISON:
             raise
         except (sqlite3.Error, OSError) as error:
@@ -137,7 +141,10 @@ class Ledger:
             return None
         except (KeyboardInterrupt, SystemExit):
             # The host is interrupted while we wait for the lock: not our record's fault.
-            self.spill.keep(writes)
+            if ours is None or not ours.committed:
+                if conn is not None:
+                    conn.rollback()
+                self.spill.keep(writes)
             raise
         if self._tripped:
             self._tripped = False
@@ -146,15 +153,13 @@ class Ledger:
         return results
 
     def bring_in(self) -> None:
-        """Write what waits in the spill file. Raises sqlite3.Error if the ledger cannot be had."""
+        """Write all that waits in the spill file. Raises sqlite3.Error or OSError when it cannot;
+        what came in before has come in.
+        """
         deadline = self._clock.monotonic() + self._deadline_s
         conn = self._get_conn(deadline)
         if self.spill.waiting():
             self._bring_in(conn, deadline)
-
-    def connection(self) -> sqlite3.Connection:
-        """This thread's connection, migrated; for reads. Raises sqlite3.Error."""
-        return self._get_conn(self._clock.monotonic() + self._deadline_s)
 
     def close(self) -> None:
         """Close this thread's connection."""
@@ -163,13 +168,14 @@ class Ledger:
             conn.close()
 
     def _bring_in(self, conn: LedgerConnection, deadline: float) -> bool:
-        """Write spilled batches, oldest first; what goes wrong leaves them for the next write.
+        """Write spilled batches, oldest first. Raises sqlite3.Error when the ledger does not take
+        them: they wait on.
 
         False when there are more of them than a hook has time for.
         """
-        if not self._bringing_in.acquire(blocking=False):
-            return True
         enough = self._clock.monotonic() + BRING_IN_S
+        if not self._bringing_in.acquire(timeout=BRING_IN_S):
+            return False
         try:
             while self.spill.waiting():
                 if not self._bring_in_one(conn, deadline):
@@ -178,11 +184,14 @@ class Ledger:
                     return not self.spill.waiting()
             dropped = self.spill.dropped
             if dropped:
-                fields = {"dropped": dropped, "ts": timestamp(self._clock.now())}
-                self._transact(conn, [Write("count_dropped", fields)], deadline)
+                with Transaction(conn, self._begin_by(deadline)):
+                    count_dropped(conn, dropped=dropped, ts=timestamp(self._clock.now()))
                 self.spill.counted(dropped)
-        except (sqlite3.Error, OSError) as error:
-            _log.info("spilled records stay for the next write: %s", error)
+        except sqlite3.OperationalError as error:
+            if self._patient or error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise
+            # "No such column", in a newer file: they wait for a newer recorder, the others do not.
+            _log.info("spilled records cannot come in: %s", error)
         finally:
             self._bringing_in.release()
         return True
@@ -190,27 +199,25 @@ class Ledger:
     def _bring_in_one(self, conn: LedgerConnection, deadline: float) -> bool:
         """Write the oldest batch and its marker in one transaction; False when none is left."""
         batch = None
+        taking_in = Transaction(conn, self._begin_by(deadline))
         try:
             # The lock comes first: without it a file would be renamed for nothing at every try.
-            self._begin(conn, deadline)
-            batch = self.spill.oldest()
-            rejected = []
-            if batch is not None and (
-                batch.path is None
-                or mark_batch(
-                    conn, name=batch.name, lines=len(batch.lines), ts=timestamp(self._clock.now())
-                )
-            ):
-                rejected = [line for line in batch.lines if not self._write_line(conn, line)]
-            conn.execute("commit")
+            with taking_in:
+                batch = self.spill.oldest()
+                if batch is None:
+                    return False
+                ts = timestamp(self._clock.now())
+                if batch.path is None or mark_batch(
+                    conn, name=batch.name, lines=len(batch.lines), ts=ts
+                ):
+                    rejected = [line for line in batch.lines if not self._write_line(conn, line)]
+                    if rejected:
+                        self.spill.set_aside(rejected)
         except BaseException:
-            self._rollback(conn)
-            if batch is not None:
+            if batch is not None and not taking_in.committed:
                 self.spill.put_back(batch)
             raise
-        if batch is None:
-            return False
-        self.spill.discard(batch, rejected)
+        self.spill.discard(batch)
         return True
 
     @staticmethod
@@ -229,26 +236,11 @@ class Ledger:
         conn.execute("release line")
         return True
 
-    def _transact(
-        self, conn: LedgerConnection, writes: Sequence[Write], deadline: float
-    ) -> list[Any]:
-        try:
-            self._begin(conn, deadline)
-            results = [WRITES[write.name](conn, **write.fields) for write in writes]
-            conn.execute("commit")
-        except BaseException:
-            self._rollback(conn)
-            raise
-        return results
-
-    @staticmethod
-    def _rollback(conn: LedgerConnection) -> None:
-        conn.price_ids.clear()  # it may name rows that are gone now
-        if conn.in_transaction:
-            conn.execute("rollback")
-
-    def _begin(self, conn: sqlite3.Connection, deadline: float) -> None:
-        patiently(self._clock, deadline, lambda: conn.execute("begin immediate"))
+    def _begin_by(self, deadline: float) -> Begin:
+        """For commands a backlog may take longer than they wait for any one lock."""
+        if self._patient:
+            return begin_patiently(self._clock)
+        return begin_until(self._clock, deadline)
 
     def _get_conn(self, deadline: float) -> LedgerConnection:
         local = self._local
@@ -306,28 +298,19 @@ class Ledger:
         return conn
 
     def _prepare(self, conn: LedgerConnection, deadline: float) -> None:
-        def begin(conn: sqlite3.Connection) -> None:
-            self._begin(conn, deadline)
-
         patiently(self._clock, deadline, lambda: conn.execute("pragma journal_mode = wal"))
         conn.execute("pragma synchronous = normal")
         conn.execute("pragma wal_autocheckpoint = 0")
         conn.execute("pragma journal_size_limit = 33554432")
-        if not self._patient and self._is_large(conn):
-            lacks = migrations.pending_versions(conn) or missing_pieces(conn)
+        if not self._patient and patiently(self._clock, deadline, lambda: is_large(conn)):
+            lacks = migrations.pending_versions(conn) or migrations.lost_pieces(conn)
             if lacks:
                 start_detached(self.path, now=self._clock.monotonic())
                 raise UpgradePending(f"the ledger lacks {lacks}: hermes-telemetry migrate adds it")
+        begin = self._begin_by(deadline)
         if migrations._ensure_schema(conn, begin):
             extras.ensure_speed(conn, begin)
         extras.ensure_price_record(conn, begin)
-
-    def _is_large(self, conn: sqlite3.Connection) -> bool:
-        try:
-            newest = conn.execute("select max(id) from llm_calls").fetchone()[0]
-        except sqlite3.OperationalError:
-            return False  # a file without calls is made, not upgraded
-        return (newest or 0) > LARGE_LEDGER_CALLS
 
 
 def _begin_anew_in_child() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from .locking import Begin, begin_immediate
+from .locking import Begin, Transaction, begin_immediate
 
 RATE_COLUMNS = ("input", "output", "cache_read", "cache_write", "reasoning", "request")
 
@@ -71,11 +71,13 @@ _SUMS = """
 """
 
 VIEWS = {
+    # Beside min() SQLite takes a bare column from the row that holds the minimum: the session of
+    # the first call, for a turn whose session was split under way.
     "turn_costs": f"""
         select turn_id, session_id, min(ts) as started_at, {_SUMS}
         from llm_calls
-        where turn_id is not null
-        group by turn_id, session_id
+        where turn_id > ''
+        group by turn_id
     """,
     "session_costs": f"""
         select session_id, min(ts) as started_at, max(ts) as last_call_at, {_SUMS}
@@ -102,15 +104,9 @@ def _run(
 ) -> None:
     if not statements:
         return
-    begin(conn)
-    try:
+    with Transaction(conn, begin):
         for statement in statements:
             conn.execute(statement)
-        conn.execute("commit")
-    except BaseException:
-        if conn.in_transaction:
-            conn.execute("rollback")
-        raise
 
 
 def ensure_price_record(conn: sqlite3.Connection, begin: Begin = begin_immediate) -> None:

@@ -13,8 +13,6 @@ from ..paths import database_path
 
 # Every ledger since v1 has both, whatever the file is called and whoever wrote it.
 _LEDGER_TABLES = {"runs", "llm_calls"}
-
-
 _NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
@@ -47,13 +45,13 @@ def open_database(path: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF not in _NOT_WRITABLE:
             raise NotALedgerError(f"{path} cannot be read: {error}") from error
-    # A file in WAL mode cannot be read in a folder that cannot be written, but for one that nobody
-    # can be writing and that has no log.
-    if log.exists():
-        raise NotALedgerError(
-            f"{path} cannot be read where it lies: its log {log.name} needs a folder that can be"
-            " written; copy both to one"
-        )
+        # A file in WAL mode cannot be read in a folder that cannot be written, but for one that
+        # nobody can be writing and that has no log.
+        if log.exists():
+            raise NotALedgerError(
+                f"{path} cannot be read where it lies: its log {log.name} needs a folder that can"
+                " be written; copy both to one"
+            ) from error
     try:
         return _open(uri + "&immutable=1")
     except sqlite3.DatabaseError as error:

@@ -13,10 +13,7 @@ from typing import Any
 
 from ..windows import SYSTEM_CLOCK, Clock, timestamp
 from .calls import price_id
-from .locking import transaction
-
-CHUNK_ROWS = 1000
-"""Rows in one transaction: it lasts some milliseconds, and a recorder's hooks wait meanwhile."""
+from .locking import CHUNK_ROWS, Transaction, begin_patiently
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ def fill(
     if not fillings:
         return []
     ts = timestamp(clock.now())
-    with transaction(conn, clock):
+    with Transaction(conn, begin_patiently(clock)):
         return [filling for filling in fillings if _fill(conn, filling, ts)]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from .ddl import _add, _add_column_if_missing
-from .locking import Begin
+from .locking import Begin, Transaction
 from .shape import ADDITIONS
 
 
@@ -78,8 +78,7 @@ def heal(conn: sqlite3.Connection, begin: Begin, versions: frozenset[int]) -> No
     if not missing_pieces(conn, versions):
         return
     wanted = _pieces_of(versions)
-    begin(conn)
-    try:
+    with Transaction(conn, begin):
         for version in sorted(versions & ADDITIONS.keys()):
             for table, columns in ADDITIONS[version].tables.items():
                 conn.execute(f"create table if not exists {table} ({columns})")
@@ -87,8 +86,3 @@ def heal(conn: sqlite3.Connection, begin: Begin, versions: frozenset[int]) -> No
             _add_column_if_missing(conn, table, column, declaration)
         for index in wanted.indexes.keys() - _pieces(conn).indexes.keys():
             conn.execute(wanted.indexes[index])
-        conn.execute("commit")
-    except BaseException:
-        if conn.in_transaction:
-            conn.execute("rollback")
-        raise

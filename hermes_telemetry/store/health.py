@@ -17,9 +17,8 @@ from typing import Literal
 
 from ..money import usd
 from ..windows import SYSTEM_CLOCK, Clock, bound
-from . import extras, files, healing, migrations, run_totals
+from . import extras, files, migrations, run_totals
 from .maintenance import wal_bytes
-from .shape import ADDITIONS
 from .sightings import PROVEN_BY, sightings
 from .spill import Spill
 
@@ -31,13 +30,13 @@ CLOCK_TOLERANCE = timedelta(minutes=5)
 RECENT = timedelta(days=30)
 """The span of shares and growth, and how long dropped records stay a fault."""
 
-_MIGRATE = "run `hermes-telemetry migrate`"
-_REPAIR = "run `hermes-telemetry doctor --repair`"
-_OPTIMIZE = "run `hermes-telemetry optimize`"
 _RECOVER = (
     "stop Hermes, copy the file away, then `sqlite3 COPY .recover | sqlite3 NEW` and put NEW in"
     " its place"
 )
+
+_FOREIGN_FILE = "make it readable for this user, or look as the user that runs Hermes"
+_OTHER_HOOKS = "upgrade hermes-telemetry: this Hermes names its hooks differently"
 
 State = Literal["ok", "note", "fault"]
 
@@ -61,6 +60,10 @@ class _Opened:
     @property
     def now(self) -> datetime:
         return self.clock.now()
+
+    def run(self, command: str) -> str:
+        """Advice to run a command of ours on this file."""
+        return f"run `hermes-telemetry {command}{files.db_option(self.path)}`"
 
     def one(self, sql: str, *values: object) -> tuple[int, ...]:
         """The only row of a query of counts, NULL as 0."""
@@ -109,13 +112,20 @@ def _primary_code(error: sqlite3.Error) -> int:
 def _safely(
     name: str, check: Callable[[_Opened], Iterator[Finding]], opened: _Opened
 ) -> list[Finding]:
-    """A check's findings; one that an old or a damaged file cannot answer becomes a note."""
+    """A check's findings; one that an old or a damaged file cannot answer becomes a note, a file
+    that cannot be read a fault.
+    """
     try:
         return list(check(opened))
     except sqlite3.DatabaseError as error:
         if name == "integrity":
             return [_unreadable(error)]
         return [Finding(name, "note", f"could not be looked at: {error}")]
+    except FileNotFoundError as error:  # a recorder beside us has just brought it in
+        return [Finding(name, "note", f"{error.filename} went away: look again")]
+    except OSError as error:
+        text = f"{error.filename or 'a file'} cannot be read: {error.strerror}"
+        return [Finding(name, "fault", text, _FOREIGN_FILE)]
 
 
 def _integrity(opened: _Opened) -> Iterator[Finding]:
@@ -141,7 +151,10 @@ def _schema(opened: _Opened) -> Iterator[Finding]:
     newest = max(versions, default=0)
     if pending:
         yield Finding(
-            "schema", "fault", f"version {newest}, older than the {known} known here", _MIGRATE
+            "schema",
+            "fault",
+            f"version {newest}, older than the {known} known here",
+            opened.run("migrate"),
         )
     elif newest > known:
         yield Finding(
@@ -150,15 +163,16 @@ def _schema(opened: _Opened) -> Iterator[Finding]:
             f"version {newest}, newer than the {known} known here: what it added stays empty",
             "upgrade hermes-telemetry",
         )
+        return  # what it lacks it may have given up
     else:
         yield Finding("schema", "ok", f"version {newest}")
-    missing = healing.missing_pieces(opened.conn, frozenset(versions & ADDITIONS.keys()))
+    missing = migrations.lost_pieces(opened.conn)
     if missing:
         yield Finding(
             "pieces",
             "fault",
             f"recorded as made, but missing: {', '.join(missing)}",
-            _REPAIR,
+            opened.run("doctor --repair"),
         )
     else:
         yield Finding("pieces", "ok", "all tables, columns and indexes of its versions are there")
@@ -172,7 +186,7 @@ def _speed(opened: _Opened) -> Iterator[Finding]:
             "speed",
             "note",
             f"not there, so reports are slow or left out: {', '.join(sorted(missing))}",
-            _OPTIMIZE,
+            opened.run("optimize"),
         )
     else:
         yield Finding("speed", "ok", "all speed indexes and views are there")
@@ -189,9 +203,10 @@ def _run_totals(opened: _Opened) -> Iterator[Finding]:
         "run totals",
         "fault",
         f"{_count(len(differing), 'run')} not as their calls say; {worst.session_id} has"
-        f" {usd(worst.run_usd)} for {_count(worst.run_calls, 'call')} instead of"
-        f" {usd(worst.calls_usd)} for {worst.calls:,}",
-        _REPAIR,
+        f" {usd(worst.run_usd)} for {_count(worst.run_calls, 'call')} and {worst.run_tokens:,}"
+        f" tokens instead of {usd(worst.calls_usd)} for {worst.calls:,} and"
+        f" {worst.calls_tokens:,}",
+        opened.run("doctor --repair"),
     )
 
 
@@ -225,7 +240,8 @@ def _log(opened: _Opened) -> Iterator[Finding]:
             "write-ahead log",
             "fault",
             f"{_megabytes(size)}: a reader holds on to it",
-            f"close what reads the ledger for long (a browser, a stuck query), then {_OPTIMIZE}",
+            "close what reads the ledger for long (a browser, a stuck query), then "
+            + opened.run("optimize"),
         )
     else:
         yield Finding("write-ahead log", "ok", _megabytes(size))
@@ -239,7 +255,7 @@ def _spill(opened: _Opened) -> Iterator[Finding]:
             "spill",
             "fault",
             f"{_count(waiting, 'record')} waiting beside the ledger for the next write",
-            _REPAIR + " to bring them in",
+            opened.run("doctor --repair") + " to bring them in",
         )
     else:
         yield Finding("spill", "ok", "no record waits beside the ledger")
@@ -329,14 +345,22 @@ def _disk(opened: _Opened) -> Iterator[Finding]:
 
 def _hooks(opened: _Opened) -> Iterator[Finding]:
     hooks = sightings(opened.conn, opened.now)
+    for gone in hooks.gone:
+        yield Finding(
+            "hooks",
+            "fault",
+            f"the host no longer fires {gone.hook}: last seen {gone.last[:10]}, though"
+            f" {PROVEN_BY[gone.hook]} was on {gone.proof_last[:10]}",
+            _OTHER_HOOKS,
+        )
     for hook in hooks.missing:
         yield Finding(
             "hooks",
             "fault",
             f"the host was never seen to fire {hook}, though it fires {PROVEN_BY[hook]}",
-            "upgrade hermes-telemetry: this Hermes names its hooks differently",
+            _OTHER_HOOKS,
         )
-    if not hooks.seen:
+    if not (hooks.seen or hooks.gone):
         yield Finding(
             "hooks",
             "note",

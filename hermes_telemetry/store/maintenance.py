@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..windows import SYSTEM_CLOCK, Clock, bound
 from . import extras, files, migrations
-from .locking import PATIENCE_S, patiently
+from .locking import PATIENCE_S, Transaction, begin_patiently, patiently
 from .spill import Spill
 
 MARKER_AGE = timedelta(days=30)
@@ -45,11 +45,15 @@ class Vacuumed:
 
 @dataclass(frozen=True)
 class Optimized:
-    """What was done: indexes and views made, old markers removed, log bytes left."""
+    """What was done: indexes and views made, old markers removed, log bytes left.
+
+    Not ``log_emptied``: a reader held on to the log for 30 s.
+    """
 
     made: tuple[str, ...]
     markers_removed: int
     log_bytes: int
+    log_emptied: bool
 
 
 def open_writable(path: Path) -> sqlite3.Connection:
@@ -73,7 +77,8 @@ def open_writable(path: Path) -> sqlite3.Connection:
 def require_current(conn: sqlite3.Connection, path: Path) -> None:
     """Raises OldLedgerError unless the file records every schema version known here."""
     if migrations.pending_versions(conn):
-        raise OldLedgerError(f"{path} has an older schema: run `hermes-telemetry migrate` first")
+        command = f"hermes-telemetry migrate{files.db_option(path)}"
+        raise OldLedgerError(f"{path} has an older schema: run `{command}` first")
 
 
 def vacuum(path: Path, clock: Clock = SYSTEM_CLOCK) -> Vacuumed:
@@ -104,10 +109,7 @@ def optimize(
     ``step`` is told in words what comes next. Markers of spilled batches that came in more than 30
     days ago go. Raises NotALedgerError, OldLedgerError or sqlite3.Error.
     """
-
-    def begin(conn: sqlite3.Connection) -> None:
-        patiently(clock, clock.monotonic() + PATIENCE_S, lambda: conn.execute("begin immediate"))
-
+    begin = begin_patiently(clock)
     say = step or (lambda words: None)
     with closing(open_writable(path)) as conn:
         before = files.shape(path).objects
@@ -117,13 +119,12 @@ def optimize(
         made = files.shape(path).objects - before
         say("statistics")
         conn.execute("pragma analysis_limit = 1000")
-        begin(conn)
-        conn.execute("analyze")
-        removed = _remove_markers(conn, path, clock)
-        conn.execute("commit")
+        with Transaction(conn, begin):
+            conn.execute("analyze")
+            removed = _remove_markers(conn, path, clock)
         say("write-ahead log")
-        _empty_log(conn, clock)
-    return Optimized(tuple(sorted(made)), removed, wal_bytes(path))
+        emptied = _empty_log(conn, clock)
+    return Optimized(tuple(sorted(made)), removed, wal_bytes(path), emptied)
 
 
 def wal_bytes(path: Path) -> int:

@@ -16,8 +16,8 @@ from pathlib import Path
 from ..windows import SYSTEM_CLOCK, timestamp
 from . import extras
 from .ddl import _add, _add_columns
-from .healing import heal
-from .locking import PATIENCE_S, Begin, begin_immediate, patiently
+from .healing import heal, missing_pieces
+from .locking import PATIENCE_S, Begin, Transaction, begin_immediate, patiently
 from .shape import ADDITIONS
 
 _log = logging.getLogger("hermes_telemetry")
@@ -48,8 +48,7 @@ def _step(
         def migrate(conn: sqlite3.Connection, begin: Begin = begin_immediate) -> bool:
             if version in _versions(conn):
                 return False
-            begin(conn)
-            try:
+            with Transaction(conn, begin):
                 conn.execute(
                     "create table if not exists schema_version"
                     " (version integer primary key, applied_at text not null)"
@@ -62,11 +61,6 @@ def _step(
                         "insert into schema_version (version, applied_at) values (?, ?)",
                         (version, timestamp(datetime.now(UTC))),
                     )
-                conn.execute("commit")
-            except BaseException:
-                if conn.in_transaction:
-                    conn.execute("rollback")
-                raise
             return fresh
 
         migrate.__name__ = migrate.__qualname__ = change.__name__
@@ -185,16 +179,13 @@ def _migrate_v17(conn: sqlite3.Connection) -> None:
         """
         create temp table unproven_free as
         select model, provider
-        from known_free_models as free
+        from known_free_models
         where provider <> ''
-          and not exists (
-            select 1
-            from llm_calls
-            where llm_calls.model = free.model
-              and llm_calls.provider = free.provider
-              and cost_usd = 0
-              and coalesce(tokens_in, 0) + coalesce(tokens_out, 0) > 0
-          )
+        except  -- one scan of the calls, however many models there are
+        select model, provider
+        from llm_calls
+        where cost_usd = 0
+          and coalesce(tokens_in, 0) + coalesce(tokens_out, 0) > 0
         """
     )
     for table in ("known_free_models", "free_paid_transitions"):
@@ -234,8 +225,26 @@ _STEPS: tuple[Callable[..., bool], ...] = (
 
 
 def pending_versions(conn: sqlite3.Connection) -> list[int]:
-    """Versions of 1 to 18 that the file does not record, in order."""
-    return sorted(set(range(1, _SCHEMA_VERSION + 1)) - _versions(conn))
+    """Versions of 1 to 18 that the file does not record, in order; none where it is newer."""
+    versions = _versions(conn)
+    if _is_newer(versions):
+        return []
+    return sorted(set(range(1, _SCHEMA_VERSION + 1)) - versions)
+
+
+def lost_pieces(conn: sqlite3.Connection) -> list[str]:
+    """Tables, "table.column"s and indexes behind recorded versions that the file lacks.
+
+    None where it is newer than v18: what it lacks a later version may have taken away.
+    """
+    versions = _versions(conn)
+    if _is_newer(versions):
+        return []
+    return missing_pieces(conn, frozenset(versions & ADDITIONS.keys()))
+
+
+def _is_newer(versions: set[int]) -> bool:
+    return max(versions, default=0) > _SCHEMA_VERSION
 
 
 def _ensure_schema(conn: sqlite3.Connection, begin: Begin = begin_immediate) -> list[int]:
@@ -244,22 +253,28 @@ def _ensure_schema(conn: sqlite3.Connection, begin: Begin = begin_immediate) -> 
     A file newer than v18 is used as it is, with one warning. ``conn`` must be in autocommit mode.
     Raises sqlite3.Error when a step fails; that step is then not recorded.
     """
+    versions = _versions(conn)
+    if _is_newer(versions):
+        _warn_of_newer(conn, max(versions))
+        return []
     pending = pending_versions(conn)
     if pending:
         # A step may alter what an earlier one was to make: holes are filled before it, too.
-        heal(conn, begin, frozenset(_versions(conn)))
+        heal(conn, begin, frozenset(versions))
     applied = [version for version in pending if _STEPS[version - 1](conn, begin)]
     heal(conn, begin, frozenset(ADDITIONS))
-    newest = max(_versions(conn))
+    return applied
+
+
+def _warn_of_newer(conn: sqlite3.Connection, newest: int) -> None:
     file = conn.execute("select file from pragma_database_list where name = 'main'").fetchone()[0]
-    if newest > _SCHEMA_VERSION and file not in _warned_newer:
+    if file not in _warned_newer:
         _warned_newer.add(file)
         _log.warning(
             "the ledger has schema version %s, newer than the %s known here: used as it is",
             newest,
             _SCHEMA_VERSION,
         )
-    return applied
 
 
 def migrate(path: Path) -> list[int]:

@@ -19,16 +19,17 @@ def record_model_unavailable(
     error_message: str,
     ts: str,
 ) -> None:
-    """The provider says a model is gone (404); a repeat raises occurrences and last_seen_at."""
+    """The provider says a model is gone (404); a repeat raises occurrences and last_seen_at only.
+
+    The message is cut to 500 characters.
+    """
     conn.execute(
         """
         insert into model_unavailable_alerts
           (model, provider, error_code, error_message, first_seen_at, last_seen_at)
         values (?, ?, ?, ?, ?, ?)
         on conflict (model, provider) do update
-        set error_code = excluded.error_code,
-            error_message = excluded.error_message,
-            last_seen_at = max(last_seen_at, excluded.last_seen_at),
+        set last_seen_at = max(last_seen_at, excluded.last_seen_at),
             occurrences = occurrences + 1
         """,
         (model, provider, error_code, error_message[:MESSAGE_LIMIT], ts, ts),
@@ -50,7 +51,7 @@ def is_known_free_model(conn: sqlite3.Connection, model: str, provider: str) -> 
         select min(first_seen_at)
         from known_free_models
         where lower(model) = lower(?)
-          and provider in (?, '')
+          and lower(provider) in (lower(?), '')
         """,
         (model, provider),
     ).fetchone()
@@ -61,12 +62,15 @@ def is_known_free_model(conn: sqlite3.Connection, model: str, provider: str) -> 
 def is_free_tier_transition(conn: sqlite3.Connection, model: str, provider: str) -> str | None:
     """Since when a ``:free`` id is known whose model a provider may now call ``model``: the same
     without ``:free``, or with more behind one of ``- : / _``. None when there is none.
+
+    Only a free call at this very provider tells of a rename there.
     """
     row = conn.execute(
         """
         select min(first_seen_at)
         from known_free_models as free
-        where provider in (:provider, '')
+        where provider <> ''
+          and lower(provider) = lower(:provider)
           and substr(lower(free.model), -5) = ':free'
           and substr(lower(:model), -5) <> ':free'
           and length(free.model) > 5
@@ -77,6 +81,27 @@ def is_free_tier_transition(conn: sqlite3.Connection, model: str, provider: str)
     ).fetchone()
     since: str | None = row[0]
     return since
+
+
+def was_paid_before(conn: sqlite3.Connection, model: str, provider: str, ts: str) -> bool:
+    """True when a call of this model at this provider had cost something before ``ts``: what
+    costs then as it did is no news. Another source's price, assumed, is no such call.
+    """
+    row = conn.execute(
+        """
+        select 1
+        from llm_calls
+        where ts < ?
+          and lower(model) = lower(?)
+          and lower(coalesce(provider, '')) = lower(?)
+          and cost_usd > 0
+          and coalesce(provider_assumed, 0) = 0
+        order by ts desc
+        limit 1
+        """,
+        (ts, model, provider),
+    ).fetchone()
+    return row is not None
 
 
 def newest_free_basis(conn: sqlite3.Connection, model: str, provider: str) -> str | None:
@@ -115,17 +140,14 @@ def note_paid_call(
     Returns 'free', or 'declared' where the model was free by the user's own declaration, for the
     first such call of the model; None for all others.
     """
-    known = conn.execute(
-        "select 1 from free_paid_transitions where model = ? and provider = ?", (model, provider)
-    ).fetchone()
-    if known:
+    if _has_flipped(conn, model, provider):
         return None
     since = is_known_free_model(conn, model, provider) or is_free_tier_transition(
         conn, model, provider
     )
-    if since is None:
+    if since is None or was_paid_before(conn, model, provider, since):
         return None
-    first = record_free_paid_transition(
+    record_free_paid_transition(
         conn,
         model=model,
         provider=provider,
@@ -134,8 +156,6 @@ def note_paid_call(
         first_free_seen_at=since,
         ts=ts,
     )
-    if not first:
-        return None
     return "declared" if newest_free_basis(conn, model, provider) == "declared" else "free"
 
 
@@ -151,8 +171,10 @@ def record_free_paid_transition(
 ) -> bool:
     """A call of a model that was free has cost something; True when it is the first such call.
 
-    Later ones change nothing.
+    Later ones change nothing, nor do those of the same id in another case.
     """
+    if _has_flipped(conn, model, provider):
+        return False
     cursor = conn.execute(
         """
         insert or ignore into free_paid_transitions
@@ -162,6 +184,19 @@ def record_free_paid_transition(
         (model, provider, ts, session_id, first_paid_cost_usd, first_free_seen_at),
     )
     return cursor.rowcount == 1
+
+
+def _has_flipped(conn: sqlite3.Connection, model: str, provider: str) -> bool:
+    row = conn.execute(
+        """
+        select 1
+        from free_paid_transitions
+        where lower(model) = lower(?)
+          and lower(provider) = lower(?)
+        """,
+        (model, provider),
+    ).fetchone()
+    return row is not None
 
 
 def record_pricing_snapshot(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..windows import SYSTEM_CLOCK, Clock
-from .locking import transaction
+from .locking import Transaction, begin_patiently
 from .models import record_pricing_snapshot
 
 Snapshot = dict[str, str | float | None]
@@ -102,6 +102,14 @@ def newest_snapshots(conn: sqlite3.Connection) -> list[Snapshot]:
     return [dict(zip(SNAPSHOT_COLUMNS, row, strict=True)) for row in rows]
 
 
+def all_snapshots(conn: sqlite3.Connection) -> list[Snapshot]:
+    """Every tariff of the host that was kept, the oldest first."""
+    rows = conn.execute(
+        f"select {', '.join(SNAPSHOT_COLUMNS)} from pricing_snapshots order by captured_at, id"
+    )
+    return [dict(zip(SNAPSHOT_COLUMNS, row, strict=True)) for row in rows]
+
+
 def record_snapshots(
     conn: sqlite3.Connection, snapshots: Iterable[Mapping[str, Any]], clock: Clock = SYSTEM_CLOCK
 ) -> int:
@@ -109,5 +117,5 @@ def record_snapshots(
 
     Waits up to 30 s for the lock. Raises sqlite3.Error, and nothing is written then.
     """
-    with transaction(conn, clock):
+    with Transaction(conn, begin_patiently(clock)):
         return sum(record_pricing_snapshot(conn, **snapshot) for snapshot in snapshots)

@@ -1,20 +1,20 @@
 """What ``doctor --repair`` does to a ledger: heal its shape, bring in what waits, correct totals.
 
-No row is ever deleted.
+No row of what a host did is deleted. An upgrade past v17 takes out free models without evidence,
+and says so.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from ..windows import SYSTEM_CLOCK, Clock
-from . import files, healing, migrations, run_totals
+from . import files, migrations, run_totals
 from .connection import Ledger
-from .locking import PATIENCE_S, patiently
+from .locking import Transaction, begin_patiently
 from .maintenance import open_writable
-from .upgrade import upgrade_lock
+from .upgrade import PRUNED_BY_V17, describe_pruned, pruned, upgrade_lock
 
 
 def repair(path: Path, clock: Clock = SYSTEM_CLOCK) -> list[str]:
@@ -28,11 +28,16 @@ def repair(path: Path, clock: Clock = SYSTEM_CLOCK) -> list[str]:
 
 def _heal(path: Path) -> list[str]:
     with closing(files.open_ledger(path)) as conn:
-        missing = healing.missing_pieces(conn)
+        missing = migrations.lost_pieces(conn)
     with upgrade_lock(path, wait=True):
+        before = files.shape(path, counted=PRUNED_BY_V17)
         applied = migrations.migrate(path)
+        deleted = pruned(before, files.shape(path, counted=PRUNED_BY_V17))
     if applied:
-        return ["schema: applied " + ", ".join(f"v{version}" for version in applied)]
+        return [
+            "schema: applied " + ", ".join(f"v{version}" for version in applied),
+            *(f"schema: deleted {describe_pruned(*each)}" for each in deleted.items()),
+        ]
     if missing:
         return ["schema: added " + ", ".join(missing)]
     return []
@@ -40,31 +45,31 @@ def _heal(path: Path) -> list[str]:
 
 def _bring_in(path: Path, clock: Clock) -> list[str]:
     ledger = Ledger(path, clock=clock, patient=True)
-    waited = ledger.spill.waiting_lines()
+    waited = _waiting(ledger)
     try:
         ledger.bring_in()
     finally:
         ledger.close()
-    came = waited - ledger.spill.waiting_lines()
-    return [f"records brought in from the spill file: {came:,}"] if came > 0 else []
+    left = _waiting(ledger)
+    if waited is None or left is None or left >= waited:
+        return []
+    return [f"records brought in from the spill file: {waited - left:,}"]
+
+
+def _waiting(ledger: Ledger) -> int | None:
+    """How many records wait; None when a batch cannot be read, which is a finding of its own."""
+    try:
+        return ledger.spill.waiting_lines()
+    except OSError:
+        return None
 
 
 def _recompute(path: Path, clock: Clock) -> list[str]:
     with closing(open_writable(path)) as conn:
         differing = run_totals.differences(conn)
         for difference in differing:
-            _recompute_run(conn, difference.session_id, clock)
+            with Transaction(conn, begin_patiently(clock)):
+                run_totals.recompute(conn, difference.session_id)
     if differing:
         return [f"runs recomputed from their calls: {len(differing):,}"]
     return []
-
-
-def _recompute_run(conn: sqlite3.Connection, session_id: str, clock: Clock) -> None:
-    patiently(clock, clock.monotonic() + PATIENCE_S, lambda: conn.execute("begin immediate"))
-    try:
-        run_totals.recompute(conn, session_id)
-        conn.execute("commit")
-    except BaseException:
-        if conn.in_transaction:
-            conn.execute("rollback")
-        raise

@@ -12,16 +12,15 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from ..windows import SYSTEM_CLOCK, Clock, bound, day_start_utc, parse_timestamp
-from .locking import PATIENCE_S, patiently
+from .locking import CHUNK_ROWS, PATIENCE_S, Transaction, patiently
 from .maintenance import open_writable
 
-CHUNK_ROWS = 1000
 PAUSE_S = 0.005
 """Between two chunks: as long as it takes a waiting recorder to try again ten times."""
 
@@ -275,20 +274,11 @@ class Pruning:
 
 
 def _delete(conn: sqlite3.Connection, ids: list[int]) -> None:
-    own = not conn.in_transaction
-    if own:
-        conn.execute("begin immediate")
-    try:
+    with nullcontext() if conn.in_transaction else Transaction(conn):
         conn.execute(
             "delete from llm_call_errors where id in (select value from json_each(?))",
             (json.dumps(ids),),
         )
-        if own:
-            conn.execute("commit")
-    except BaseException:
-        if own and conn.in_transaction:
-            conn.execute("rollback")
-        raise
 
 
 def prune(

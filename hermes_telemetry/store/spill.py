@@ -68,6 +68,7 @@ class Spill:
         self._memory_lock = threading.Lock()
         self.dropped = 0
         self._look_at = 0.0  # by the monotonic clock: at once, for what earlier processes left
+        self._unremovable: set[str] = set()
 
     def keep(self, writes: Sequence[Write]) -> str:
         """Append one transaction; where it waits now, in words for the log.
@@ -102,14 +103,16 @@ class Spill:
         Records in memory come last, being the newest: they go to the file as soon as it takes
         them. They are the caller's until they are in or put back.
         """
+        # Before the look: what another thread keeps meanwhile must be looked for once more.
+        self._look_at = self._clock.monotonic() + LOOK_AGAIN_S
         batch = self._oldest_on_disk()
         if batch is None:
             self._rotate()
             batch = self._oldest_on_disk()
         if batch is None:
             batch = self._from_memory()
-        if batch is None:
-            self._look_at = self._clock.monotonic() + LOOK_AGAIN_S
+        if batch is not None:
+            self._look_at = 0.0  # there may be more
         return batch
 
     def put_back(self, batch: Batch) -> None:
@@ -118,18 +121,29 @@ class Spill:
             with self._memory_lock:
                 self._memory.extendleft(reversed(batch.lines))
 
-    def discard(self, batch: Batch, rejected: Sequence[str] = ()) -> None:
-        """The batch is in: forget it. ``rejected`` lines are kept in a file of their own for a
-        human. Raises OSError when the batch cannot be removed.
+    def set_aside(self, rejected: Sequence[str]) -> None:
+        """Keep lines that no ledger would take in a file of their own, for a human.
+
+        Before their batch is committed: killed in between, a process leaves them there twice
+        rather than nowhere.
         """
+        aside = self.path.with_suffix(".rejected")
         try:
-            if rejected:
-                with self.path.with_suffix(".rejected").open("a", encoding="utf-8") as file:
-                    file.writelines(line + "\n" for line in rejected)
+            with open(aside, "a", encoding="utf-8", opener=_private) as file:
+                file.writelines(line + "\n" for line in rejected)
         except OSError as error:
             _log.error("%s damaged records cannot be set aside: %s", len(rejected), error)
-        if batch.path is not None:
+
+    def discard(self, batch: Batch) -> None:
+        """The batch is in: remove it."""
+        if batch.path is None:
+            return
+        try:
             batch.path.unlink(missing_ok=True)
+        except OSError as error:
+            # Its marker tells every process that it is in: it must not stand in the way of others.
+            self._unremovable.add(batch.name)
+            _log.warning("%s has come in and cannot be removed: %s", batch.path, error)
 
     def batches(self) -> list[Path]:
         """Renamed files that still wait, oldest first: their names begin with when."""
@@ -138,8 +152,7 @@ class Spill:
 
     def waiting_lines(self) -> int:
         """How many transactions wait on disk (for ``doctor``)."""
-        files = [self.path, *self.batches()]
-        return sum(len(file.read_bytes().splitlines()) for file in files if file.exists())
+        return sum(_lines(file) for file in [self.path, *self.batches()])
 
     def counted(self, dropped: int) -> None:
         """The ledger has counted so many of the dropped records."""
@@ -148,6 +161,8 @@ class Spill:
 
     def _oldest_on_disk(self) -> Batch | None:
         for path in self.batches():
+            if path.name in self._unremovable:
+                continue
             try:
                 text = path.read_text(encoding="utf-8", errors="replace")
             except OSError:
@@ -205,6 +220,8 @@ class Spill:
             if size + len(data) > BATCH_BYTES:
                 with suppress(OSError):  # the records are kept: the file is only longer than wished
                     self._rename()
+        # Any process may take the file away at once: looked for until nothing waits any more.
+        self._look_at = 0.0
 
     def _rotate(self) -> None:
         with suppress(OSError), self._locked(create=False):
@@ -215,7 +232,6 @@ class Spill:
         when = self._clock.now().strftime("%Y%m%dT%H%M%S.%f")
         name = f"{self.path.stem}.{when}-{uuid.uuid4().hex[:8]}{self.path.suffix}"
         self.path.rename(self.path.with_name(name))
-        self._look_at = 0.0
 
     @contextmanager
     def _locked(self, *, create: bool) -> Iterator[int]:
@@ -242,6 +258,17 @@ class Spill:
         except FileNotFoundError:
             return False
         return (mine.st_dev, mine.st_ino) == (named.st_dev, named.st_ino)
+
+
+def _lines(file: Path) -> int:
+    try:
+        return len(file.read_bytes().splitlines())
+    except FileNotFoundError:  # a recorder beside us has just brought it in
+        return 0
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def mark_batch(conn: sqlite3.Connection, *, name: str, lines: int, ts: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,22 +20,69 @@ try:
 except ImportError:  # not on Windows: SQLite's own lock still lets one step run at a time
     fcntl = None  # type: ignore[assignment]
 
+from .files import Shape
+
 _log = logging.getLogger("hermes_telemetry")
 
-RETRY_S = 600.0
+PRUNED_BY_V17 = ("known_free_models", "free_paid_transitions")
+"""v17 is the one step that deletes: rows of these tables that have no evidence behind them."""
+
+START_AGAIN_S = 600.0
 """How long an upgrade may take before the same process starts another."""
+
+LARGE_LEDGER_ROWS = 100_000
+"""From here on building indexes takes longer than a hook may."""
+
+_INDEXED_TABLES = ("llm_calls", "tool_calls", "llm_call_errors")
 
 _started: dict[Path, float] = {}
 """When, by the monotonic clock, this process started an upgrade of which ledger."""
+
+
+class NoLockFileError(OSError):
+    """The lock file cannot be made; the text says where and why, in one line."""
+
+
+def pruned(before: Shape, after: Shape) -> dict[str, int]:
+    """Rows that v17 has deleted, by table, from shapes with ``PRUNED_BY_V17`` counted."""
+    return {
+        table: count - after.rows[table]
+        for table, count in before.rows.items()
+        if count > after.rows[table]
+    }
+
+
+def describe_pruned(table: str, count: int) -> str:
+    """One of those deletions in words."""
+    return f"{count} rows of {table} without evidence of being free (v17)"
+
+
+def is_large(conn: sqlite3.Connection) -> bool:
+    """Whether an upgrade of this file takes longer than a hook may, by its highest ids: counting
+    rows would be a scan. Raises sqlite3.OperationalError when the file is locked.
+    """
+    there = {name for (name,) in conn.execute("select name from sqlite_master")}
+    rows = 0
+    for table in there.intersection(_INDEXED_TABLES):
+        (newest,) = conn.execute(f"select max(id) from {table}").fetchone()
+        rows += newest or 0
+    return rows > LARGE_LEDGER_ROWS
 
 
 @contextmanager
 def upgrade_lock(database: Path, *, wait: bool) -> Iterator[bool]:
     """Hold the right to upgrade ``database``; yields False when another process has it.
 
-    ``wait`` blocks until it is free. Raises OSError when the lock file cannot be made.
+    ``wait`` blocks until it is free. Raises NoLockFileError.
     """
-    lock = os.open(_lock_path(database), os.O_RDWR | os.O_CREAT, 0o600)
+    path = _lock_path(database)
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise NoLockFileError(
+            f"{database} cannot be upgraded where it lies: its lock {path.name} needs a folder that"
+            f" can be written ({error.strerror})"
+        ) from error
     try:
         if fcntl is not None:
             try:
@@ -54,7 +102,7 @@ def start_detached(database: Path, *, now: float) -> None:
     under ``sys.executable`` with this package's own folder in front, so that a git-cloned plugin
     can do it too. Raises OSError when it cannot be started.
     """
-    if database in _started and now - _started[database] < RETRY_S:
+    if database in _started and now - _started[database] < START_AGAIN_S:
         return
     _started[database] = now
     package, root = __package__.rpartition(".store")[0], Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from .models import (
     record_model_unavailable,
     record_pricing_snapshot,
 )
-from .notes import count_dropped, note_hook
+from .notes import note_hook
 from .runs import end_run, finalize_run, set_profile, start_run, touch_run
 
 
@@ -51,6 +51,5 @@ WRITES: dict[str, Callable[..., Any]] = {
         start_edge,
         stop_edge,
         note_hook,
-        count_dropped,
     )
 }

@@ -1,5 +1,6 @@
 """A telemetry home that knows what the calls of these tests cost."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,14 @@ from support.hook_payloads import PRICES, answered
 @pytest.fixture(scope="session", autouse=True)
 def warmed_up(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What a process does once (importing, reading the built-in prices) is done before a fork."""
-    Recorder(tmp_path_factory.mktemp("warm")).hooks()["post_api_request"](**answered("warm", 0))
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HERMES_TELEMETRY_NO_SETUP", "1")
+        recorder = Recorder(tmp_path_factory.mktemp("warm"))
+        recorder.hooks()["post_api_request"](**answered("warm", 0))
+        # Its thread looks at the environment when it comes to it, so it is waited for here.
+        for thread in threading.enumerate():
+            if thread.name == "telemetry-prices":
+                thread.join(30)
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ hooks had to say meanwhile comes in.
 """
 
 import os
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from hermes_telemetry.recorder import Recorder
+from hermes_telemetry.store.upgrade import is_large
 from support.hook_payloads import answered
 from support.installs import repository_of_the_working_tree
 from support.ledger_facts import (
@@ -162,17 +164,80 @@ def test_one_detached_migration_upgrades_it_and_brings_in_what_was_recorded_mean
     assert list((clone / "hermes_telemetry/commands/__pycache__").glob("migrate.*"))
 
 
-def test_a_process_that_lives_on_starts_the_upgrade_again_when_it_failed(
-    home: Path, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands of the processes that would have been started."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **options: commands.append(command))
+    return commands
+
+
+def build_with_ids(path: Path, version: int, **newest: int) -> None:
+    """A ledger at ``version``; the newest row of each table named has that id."""
     with closing(open_ledger(path)) as connection:
-        for version in (1, 2, 3):
-            step(version)(connection)
-        connection.execute(
-            "insert into llm_calls (id, session_id, ts) values (100001, 'old', '2026-01-01')"
-        )
-    started: list[list[str]] = []
-    monkeypatch.setattr(subprocess, "Popen", lambda command, **options: started.append(command))
+        for number in range(1, version + 1):
+            step(number)(connection)
+        for table, newest_id in newest.items():
+            tool = ("tool_name,", "'t',") if table == "tool_calls" else ("", "")
+            connection.execute(
+                f"insert into {table} ({tool[0]} id, session_id, ts)"
+                f" values ({tool[1]} {newest_id}, 'old', '2026-01-01')"
+            )
+
+
+@pytest.mark.parametrize(
+    ("version", "newest", "is_large"),
+    [
+        (3, {"llm_calls": 100_001}, True),
+        (17, {"llm_calls": 1, "tool_calls": 100_000}, True),
+        (17, {"llm_calls": 60_000, "tool_calls": 60_000}, True),
+        (3, {"llm_calls": 60_000, "tool_calls": 40_000}, False),
+        (18, {"llm_calls": 100_001, "tool_calls": 100_001}, False),
+    ],
+)
+def test_what_takes_longer_than_a_hook_may_is_not_done_in_one(
+    version: int,
+    newest: dict[str, int],
+    is_large: bool,
+    home: Path,
+    path: Path,
+    started: list[list[str]],
+) -> None:
+    build_with_ids(path, version, **newest)
+
+    Recorder(home, clock=StoppedClock().clock).hooks()["post_api_request"](**answered("s", 1))
+
+    assert len(started) == int(is_large)
+    assert len(waiting_files(path)) == int(is_large)
+    versions = ask_ledger(path, "select max(version) from schema_version")
+    assert versions == [(version if is_large else 18,)]
+
+
+def test_a_lost_index_of_a_large_current_ledger_is_not_built_in_a_hook(
+    home: Path, path: Path, started: list[list[str]]
+) -> None:
+    build_with_ids(path, 18, llm_call_errors=100_001)
+    with closing(open_ledger(path)) as connection:
+        connection.execute("drop index idx_llm_call_errors_session")
+
+    Recorder(home, clock=StoppedClock().clock).hooks()["post_api_request"](**answered("s", 1))
+
+    assert len(started) == 1
+
+
+def test_a_file_that_is_locked_is_not_taken_for_a_small_one(path: Path) -> None:
+    build_with_ids(path, 3, llm_calls=100_001)
+    with closing(open_ledger(path)) as holder, closing(open_ledger(path)) as connection:
+        connection.execute("pragma busy_timeout = 0")
+        holder.execute("begin exclusive")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            is_large(connection)
+
+
+def test_a_process_that_lives_on_starts_the_upgrade_again_when_it_failed(
+    home: Path, path: Path, started: list[list[str]]
+) -> None:
+    build_with_ids(path, 3, llm_calls=100_001)
     time_of_the_host = StoppedClock()
     hooks = Recorder(home, clock=time_of_the_host.clock).hooks()
 

@@ -18,6 +18,7 @@ from hermes_telemetry.store.connection import Ledger
 from hermes_telemetry.store.files import NotALedgerError, open_ledger
 from hermes_telemetry.store.migrations import migrate
 from hermes_telemetry.store.writes import Write
+from hermes_telemetry.windows import SYSTEM_CLOCK
 from support.hook_payloads import PRICES, answered, tool_done
 from support.ledger_facts import (
     api_request_ids,
@@ -139,7 +140,7 @@ def test_what_the_memory_cannot_hold_is_counted(
 
 def test_after_a_full_database_every_record_is_there(path: Path) -> None:
     ledger = Ledger(path)
-    connection = ledger.connection()
+    connection = ledger._get_conn(SYSTEM_CLOCK.monotonic() + 1)
     [(pages,)] = connection.execute("pragma page_count").fetchall()
     connection.execute(f"pragma max_page_count = {pages}")
 

@@ -1,12 +1,15 @@
 """Records that wait beside the ledger: they come in once and in order, whatever lies among them."""
 
 import signal
+import sqlite3
 import threading
 from pathlib import Path
 
 import pytest
 
 from hermes_telemetry.recorder import Recorder
+from hermes_telemetry.store.connection import Ledger
+from hermes_telemetry.store.health import examine
 from support.hook_payloads import answered, tool_done
 from support.ledger_facts import ask_ledger, marked_batches, tool_call_ids, waiting_files
 from support.locks import write_transaction_elsewhere
@@ -38,15 +41,14 @@ discard, Spill.discard = Spill.discard, pause
 Recorder().hooks()["post_tool_call"](**tool_done(sys.argv[1], 0))
 """
 
-INTERRUPTED_WHILE_IT_WAITS = """
-import signal
-from dataclasses import replace
+DIES_BEHIND_THE_COMMIT = """
+import os, signal
 from hermes_telemetry.recorder import Recorder
-from hermes_telemetry.windows import SYSTEM_CLOCK
+from hermes_telemetry.store.spill import Spill
 from support.hook_payloads import tool_done
 
-clock = replace(SYSTEM_CLOCK, sleep=lambda seconds: signal.raise_signal(signal.SIGINT))
-Recorder(clock=clock).hooks()["post_tool_call"](**tool_done("s", 0))
+Spill.discard = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
+Recorder().hooks()["post_tool_call"](**tool_done("never", 0))
 """
 
 DAMAGED = [
@@ -157,6 +159,47 @@ def test_half_a_record_at_the_end_is_set_aside(spill_file: Path, home: Path, pat
     assert rejected(home) == [whole.splitlines()[1][:-19]]
 
 
+def test_a_damaged_line_is_set_aside_though_the_process_dies_behind_the_commit(
+    spill_file: Path, home: Path, path: Path
+) -> None:
+    spill_file.write_bytes(b"damaged\n")
+
+    assert run(DIES_BEHIND_THE_COMMIT) == -signal.SIGKILL
+    write_once(home, "after")
+
+    assert rejected(home) == [b"damaged"]
+    assert waiting_files(path) == []
+
+
+def test_what_is_set_aside_is_for_nobody_else_to_read(spill_file: Path, home: Path) -> None:
+    spill_file.write_bytes(b"damaged\n")
+    write_once(home, "after")
+    assert (home / "telemetry.spill.rejected").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_batch_that_cannot_be_removed_comes_in_once_and_holds_up_no_other(
+    spill_file: Path, home: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for session in ("one", "two"):
+        with write_transaction_elsewhere(path):
+            record_spilled(home, session, range(2))
+        spill_file.rename(spill_file.with_name(f"telemetry.spill.{session}.ndjson"))
+    unlink = Path.unlink
+
+    def refuse(file: Path, missing_ok: bool = False) -> None:
+        if ".one." in file.name:
+            raise PermissionError(1, "a sticky folder", str(file))
+        unlink(file, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    for process in ("a", "b"):
+        write_once(home, process)
+
+    assert tool_call_ids(path) == ["a/0", "b/0", "before/0", "one/0", "one/1", "two/0", "two/1"]
+    assert waiting_files(path) == ["telemetry.spill.one.ndjson"]
+    assert marked_batches(path) == 2
+
+
 def test_two_processes_with_the_same_batch_bring_it_in_once(
     spill_file: Path, home: Path, path: Path
 ) -> None:
@@ -246,13 +289,32 @@ def test_a_session_that_ends_in_the_spill_file_has_ended(
     ) == [("ok", 1, "cli")]
 
 
-def test_ctrl_c_while_a_hook_waits_for_the_lock_costs_no_record(
+def test_a_command_that_cannot_bring_records_in_says_so(
     spill_file: Path, home: Path, path: Path
 ) -> None:
     with write_transaction_elsewhere(path):
-        # The host sees the interrupt: it is not the recorder's to swallow.
-        assert run(INTERRUPTED_WHILE_IT_WAITS) == -signal.SIGINT
+        record_spilled(home, "s", range(1))
+        ledger = Ledger(path, clock=StoppedClock().clock, patient=True)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            ledger.bring_in()
 
-    write_once(home, "after")
+    ledger.bring_in()
 
-    assert tool_call_ids(path) == ["after/0", "before/0", "s/0"]
+    ledger.close()
+    assert tool_call_ids(path) == ["before/0", "s/0"]
+
+
+def test_doctor_counts_nothing_that_a_recorder_brings_in_meanwhile(
+    spill_file: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = path.with_name("telemetry.spill.batch.ndjson")
+    batch.write_text("{}\n")
+    read_bytes = Path.read_bytes
+
+    def read_too_late(file: Path) -> bytes:
+        batch.unlink(missing_ok=True)
+        return read_bytes(file)
+
+    monkeypatch.setattr(Path, "read_bytes", read_too_late)
+    [finding] = [finding for finding in examine(path) if finding.check == "spill"]
+    assert (finding.state, finding.text) == ("ok", "no record waits beside the ledger")

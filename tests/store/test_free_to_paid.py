@@ -28,6 +28,7 @@ def ledger(tmp_path: Path) -> Iterator[sqlite3.Connection]:
             ("anywhere", "", "t2"),
             ("b/promo:free", "nous", "t3"),
             (":free", "nous", "t4"),
+            ("c/promo:free", "", "t5"),
         ]:
             record_free_model(connection, model=model, provider=provider, ts=since)
         yield connection
@@ -45,6 +46,7 @@ def pay(ledger: sqlite3.Connection, model: str, provider: str = "nous") -> str |
         ("a/m", "nous", None, None),
         ("gift", "nous", "t1", None),
         ("GIFT", "nous", "t1", None),
+        ("gift", "Nous", "t1", None),
         ("gift", "other", None, None),
         ("anywhere", "nous", "t2", None),
         ("anywhere", "", "t2", None),
@@ -58,6 +60,8 @@ def pay(ledger: sqlite3.Connection, model: str, provider: str = "nous") -> str |
         ("b/prom", "nous", None, None),
         ("xb/promo", "nous", None, None),
         ("b/promo", "other", None, None),
+        ("c/promo", "nous", None, None),
+        ("c/promo", "", None, None),
         ("b/promo-2:free", "nous", None, None),
     ],
 )
@@ -89,6 +93,31 @@ def test_the_same_id_explains_before_a_renamed_one(ledger: sqlite3.Connection) -
 
 def test_only_the_first_paid_call_fires(ledger: sqlite3.Connection) -> None:
     assert [pay(ledger, "gift") for _ in range(3)] == ["free", None, None]
+    assert [pay(ledger, "GIFT"), pay(ledger, "gift", "Nous")] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("day", "cost", "assumed", "fired"),
+    [
+        ("2026-06-30", 0.25, 0, None),
+        # Free, or by another source's price: nobody was charged.
+        ("2026-06-30", 0.0, 0, "free"),
+        ("2026-06-30", 0.25, 1, "free"),
+        # Paid after it was free: that is the flip itself, perhaps recorded late.
+        ("2026-07-02", 0.25, 0, "free"),
+    ],
+)
+def test_what_cost_something_before_it_was_free_is_no_news(
+    ledger: sqlite3.Connection, day: str, cost: float, assumed: int, fired: str | None
+) -> None:
+    since = "2026-07-01T12:00:00.000000+00:00"
+    record_free_model(ledger, model="lab/m:free", provider="nous", ts=since)
+    ledger.execute(
+        "insert into llm_calls (session_id, ts, model, provider, cost_usd, provider_assumed)"
+        " values ('s', ?, 'Lab/m', 'nous', ?, ?)",
+        (f"{day}T12:00:00.000000+00:00", cost, assumed),
+    )
+    assert pay(ledger, "lab/m") == fired
 
 
 @pytest.mark.parametrize(

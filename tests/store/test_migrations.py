@@ -9,7 +9,10 @@ import pytest
 from hermes_telemetry.store.migrations import _SCHEMA_VERSION, _ensure_schema, migrate
 from support.old_ledger import (
     FREE_WITHOUT_PROOF,
+    OF_ANOTHER_BUILD,
+    Rows,
     build,
+    build_of_another,
     columns,
     contents,
     fill,
@@ -51,10 +54,36 @@ def test_an_older_file_keeps_every_row_and_sum(version: int, path: Path) -> None
             if version < 17 and table in ("known_free_models", "free_paid_transitions"):
                 rows = [row for row in rows if row[:2] != FREE_WITHOUT_PROOF]
                 assert len(rows) == 2
-            kept = f"select {', '.join(names)} from {table}"
-            if table == "schema_version":
-                kept += f" where version <= {version}"
-            assert connection.execute(f"{kept} order by rowid").fetchall() == rows, table
+            assert kept(connection, table, names, version) == rows, table
+        assert totals(connection) == sums
+
+
+FREE_AFTERWARDS = {
+    1: [],
+    8: [("grok-4-fast:free", "openrouter"), ("llama-local", "")],
+    12: [("llama-local", "")],
+}
+
+
+@pytest.mark.parametrize("version", OF_ANOTHER_BUILD)
+def test_a_file_that_another_build_made_gets_the_same_shape_and_keeps_its_rows(
+    version: int, path: Path
+) -> None:
+    build_of_another(path, version)
+    with closing(open_ledger(path)) as connection:
+        before = contents(connection)
+        sums = totals(connection)
+
+    assert migrate(path) == list(range(version + 1, 19))
+
+    assert shape_of(path) == V18
+    with closing(open_ledger(path)) as connection:
+        known = "select model, provider from known_free_models order by model"
+        assert connection.execute(known).fetchall() == FREE_AFTERWARDS[version]
+        assert connection.execute("select * from free_paid_transitions").fetchall() == []
+        for table in set(before) - {"known_free_models", "free_paid_transitions"}:
+            names, rows = before[table]
+            assert kept(connection, table, names, version) == rows, table
         assert totals(connection) == sums
 
 
@@ -85,6 +114,28 @@ def test_v17_forgets_free_models_without_a_call_that_proves_it(version: int, pat
         assert sorted(known) == [("free-model", "openrouter"), ("listed-model", "")]
         flipped = connection.execute("select model, provider from free_paid_transitions").fetchall()
         assert sorted(flipped) == (sorted(known) if version >= 6 else [])
+
+
+def test_v17_looks_at_every_call_once_however_many_models_are_said_to_be_free(path: Path) -> None:
+    build(path, 16)
+    calls, models = 1000, 200
+    with closing(open_ledger(path)) as connection:
+        connection.executemany(
+            "insert into llm_calls (session_id, ts, model, provider, cost_usd)"
+            " values ('s', '2026-05-01', ?, 'p', 1)",
+            [(f"dear {number % 10}",) for number in range(calls)],
+        )
+        connection.executemany(
+            "insert into known_free_models values (?, 'p', '2026-05-01')",
+            [(f"said to be free {number}",) for number in range(models)],
+        )
+        steps = []
+        connection.set_progress_handler(lambda: steps.append(1), 100)
+
+        step(17)(connection)
+
+    # A call takes some ten steps of SQLite's machine, and a model some hundred.
+    assert len(steps) * 100 < 50 * (calls + 20 * models)
 
 
 def test_a_file_that_has_passed_v17_loses_nothing(path: Path) -> None:
@@ -179,6 +230,14 @@ def test_what_stands_beside_the_versions_is_made_and_may_be_missing(path: Path) 
 def refuse_version_rows(action: int, table: str | None, *_: str | None) -> int:
     refused = action == sqlite3.SQLITE_INSERT and table == "schema_version"
     return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
+
+
+def kept(connection: sqlite3.Connection, table: str, names: list[str], version: int) -> Rows:
+    """What the columns that a table had at ``version`` hold in the rows that it had then."""
+    then = f"where version <= {version}" if table == "schema_version" else ""
+    return connection.execute(
+        f"select {', '.join(names)} from {table} {then} order by rowid"
+    ).fetchall()
 
 
 def totals(connection: sqlite3.Connection) -> list[tuple[float, ...]]:

@@ -78,6 +78,35 @@ def test_only_the_first_flip_of_a_model_is_kept(ledger: Ledger, path: Path) -> N
     ]
 
 
+def test_a_model_that_is_gone_again_is_seen_once_more_and_said_to_be_gone_as_at_first(
+    ledger: Ledger, path: Path
+) -> None:
+    def gone(ts: str, code: int, message: str) -> None:
+        alert = {
+            "model": "m",
+            "provider": "p",
+            "error_code": code,
+            "error_message": message,
+            "ts": ts,
+        }
+        ledger.apply([Write("record_model_unavailable", alert)])
+
+    gone(JULY, 404, "no such model")
+    gone(AUGUST, 410, "never heard of it")
+    gone(JULY, 404, "out of the spill file, where it waited")
+    assert rows(path, "select * from model_unavailable_alerts") == [
+        ("m", "p", 404, "no such model", JULY, AUGUST, 3)
+    ]
+
+
+def test_of_what_a_provider_says_of_a_model_that_is_gone_500_characters_are_kept(
+    ledger: Ledger, path: Path
+) -> None:
+    alert = {"model": "m", "provider": "p", "error_code": 404, "ts": JULY}
+    ledger.apply([Write("record_model_unavailable", {**alert, "error_message": "é" * 501})])
+    assert rows(path, "select error_message from model_unavailable_alerts") == [("é" * 500,)]
+
+
 @pytest.mark.parametrize(
     "change",
     [

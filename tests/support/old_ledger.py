@@ -14,6 +14,11 @@ FREE_WITH_PROOF = ("free-model", "openrouter")
 FREE_WITHOUT_PROOF = ("mistaken-model", "custom")
 FREE_BY_WILDCARD = ("listed-model", "")
 
+OF_ANOTHER_BUILD = (1, 8, 12)
+"""Versions of which there is a file that another build made, written out as SQL."""
+
+_SCRIPTS = Path(__file__).parents[1] / "old_ledgers"
+
 _RECORDED = "2026-05-01T08:30:00+00:00"
 
 
@@ -35,6 +40,13 @@ def build(path: Path, version: int) -> Path:
             step(number)(connection)
         if version:
             fill(connection)
+    return path
+
+
+def build_of_another(path: Path, version: int) -> Path:
+    """A ledger at ``version`` that owes nothing to this project's migrations."""
+    with closing(open_ledger(path)) as connection:
+        connection.executescript((_SCRIPTS / f"v{version}.sql").read_text(encoding="utf-8"))
     return path
 
 

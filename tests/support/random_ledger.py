@@ -1,4 +1,4 @@
-"""Ledgers with a bit of everything: trees with cycles and orphans, unpriced calls, free models."""
+"""Ledgers with a bit of everything: trees with cycles and orphans, split turns, unpriced calls."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -11,7 +11,8 @@ _START = datetime(2026, 5, 20, tzinfo=UTC)
 
 def scatter(ledger: HandMadeLedger, chance: Random) -> tuple[list[str], list[str]]:
     """Fill an empty ledger by chance; its sessions and its cron jobs."""
-    sessions = [f"s{number:02}" for number in range(25)]
+    # '' is a session like any other: some hosts leave the id out.
+    sessions = ["", *(f"s{number:02}" for number in range(1, 25))]
     jobs = ["daily", "weekly"]
 
     def moment() -> str:
@@ -25,15 +26,19 @@ def scatter(ledger: HandMadeLedger, chance: Random) -> tuple[list[str], list[str
             cron_job_id=chance.choice([None, None, "", *jobs]),
             platform=chance.choice(["cli", "subagent"]),
             status=chance.choice(["ok", "error"]),
-            cost_usd=chance.choice([0.0, 1.0]),
+            cost_usd=chance.choice([None, 0.0, 1.0]),
+            api_calls=chance.choice([None, 0, 1]),
         )
-    for child in chance.sample(sessions, 18):
-        parent = chance.choice([*sessions, "gone"])
-        turn = chance.choice([None, "", f"{parent}-t0", f"{parent}-t1"])
+    *children, one, other = chance.sample(sessions, 18)
+    # Two that started each other, and whatever hangs on them.
+    cycle = {one: other, other: one}
+    for child in [*children, one, other]:
+        parent = cycle.get(child) or chance.choice([*sessions, "gone"])
+        turn = chance.choice([None, "", f"{parent}-t0", f"{parent}-t1", "split-0", "split-0"])
         ledger.edge(child, parent, turn, moment())
     for _ in range(300):
         session = chance.choice(sessions)
-        turn = chance.choice([None, "", f"{session}-t0", f"{session}-t1"])
+        turn = chance.choice([None, "", f"{session}-t0", f"{session}-t1", "split-0", "split-1"])
         ledger.call(
             session,
             chance.choice([None, 0.0, 0.25, 0.5, 1.0]),
@@ -55,5 +60,5 @@ def scatter(ledger: HandMadeLedger, chance: Random) -> tuple[list[str], list[str
                 duration_ms=chance.randrange(1000),
             )
     ledger.free("n:free", "p", "2026-05-20")
-    ledger.flip("n", "p", "2026-06-10", 0.25, "s00")
+    ledger.flip("n", "p", "2026-06-10", 0.25, "s01")
     return sessions, jobs

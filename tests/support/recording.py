@@ -57,10 +57,14 @@ class Recording:
 
     def forget(self, *tables: str) -> None:
         """Empty some tables."""
+        self.change(*(f"delete from {table}" for table in tables))
+
+    def change(self, *statements: str) -> None:
+        """What somebody else does to the ledger."""
         connection = sqlite3.connect(self.path)
         with connection:
-            for table in tables:
-                connection.execute(f"delete from {table}")
+            for statement in statements:
+                connection.execute(statement)
         connection.close()
 
 

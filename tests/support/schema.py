@@ -204,8 +204,29 @@ V18 = Shape(
     unique={"budget_alerts(scope, scope_id, window, period_key, level)"},
 )
 
-BESIDE_THE_VERSIONS = {"prices_used", "llm_call_prices"}
-"""Tables of the price record; their indexes and all named idx_speed_… stand beside as well."""
+PRICE_RECORD = {
+    "prices_used": {
+        "id": "INTEGER pk1 ai",
+        "basis": "TEXT nn",
+        "source": "TEXT",
+        "matched_id": "TEXT",
+        "input": "REAL",
+        "output": "REAL",
+        "cache_read": "REAL",
+        "cache_write": "REAL",
+        "reasoning": "REAL",
+        "request": "REAL",
+        "tier_from": "INTEGER",
+        "first_used_at": "TEXT nn",
+    },
+    "llm_call_prices": {
+        "call_id": "INTEGER pk1",
+        "price_id": "INTEGER nn",
+        "reported_usd": "REAL",
+        "filled_at": "TEXT",
+    },
+}
+"""What stands beside the versions; its indexes and all named idx_speed_… do so as well."""
 
 
 def shape(connection: sqlite3.Connection) -> Shape:
@@ -214,7 +235,7 @@ def shape(connection: sqlite3.Connection) -> Shape:
     for table, sql in connection.execute(
         "select name, sql from sqlite_master where type = 'table' and name not like 'sqlite_%'"
     ).fetchall():
-        if table in BESIDE_THE_VERSIONS:
+        if table in PRICE_RECORD:
             continue
         found.tables[table] = _columns(connection, table, "autoincrement" in sql.lower())
         for _, index, _, origin, _ in connection.execute(f"pragma index_list({table})").fetchall():
@@ -225,6 +246,17 @@ def shape(connection: sqlite3.Connection) -> Shape:
             elif origin == "c" and not index.startswith("idx_speed_"):
                 found.indexes[index] = target
     return found
+
+
+def price_record(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
+    """The tables of the price record that a file has."""
+    return {
+        table: _columns(connection, table, "autoincrement" in sql.lower())
+        for table, sql in connection.execute(
+            "select name, sql from sqlite_master where type = 'table'"
+        ).fetchall()
+        if table in PRICE_RECORD
+    }
 
 
 def shape_of(path: Path) -> Shape:

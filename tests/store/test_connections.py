@@ -1,0 +1,83 @@
+"""How a ledger is opened and how its log is moved in: by one thread at a time, when we say so."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes_telemetry.store import migrations
+from hermes_telemetry.store.connection import Ledger
+from hermes_telemetry.store.writes import Write
+from support.ledger_facts import ask_ledger
+
+LONG_NAME = "t" * 500
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "telemetry.db"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    ledger = Ledger(path)
+    yield ledger
+    ledger.close()
+
+
+def tool_rows(rows: int) -> list[Write]:
+    row = {"session_id": "s", "ts": "t", "tool_name": LONG_NAME, "ok": 1, "latency_ms": 1}
+    return [Write("record_tool_call", row)] * rows
+
+
+def test_threads_prepare_a_new_ledger_one_after_the_other(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = threading.Semaphore(1)
+    met: list[bool] = []
+    another_is_there = threading.Event()
+    ensure_schema: Callable[..., list[int]] = migrations._ensure_schema
+
+    def ensure_slowly(*arguments: Any) -> list[int]:
+        met.append(not inside.acquire(blocking=False))
+        if met[-1]:
+            another_is_there.set()
+        else:
+            another_is_there.wait(0.1)
+            inside.release()
+        return ensure_schema(*arguments)
+
+    monkeypatch.setattr(migrations, "_ensure_schema", ensure_slowly)
+    start = threading.Barrier(3)
+
+    def write() -> None:
+        start.wait()
+        ledger.apply(tool_rows(1))
+        ledger.close()
+
+    threads = [threading.Thread(target=write) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert met == [False, False, False]
+    ledger.apply(tool_rows(1))
+    assert ask_ledger(path, "select count(*) from tool_calls") == [(4,)]
+
+
+def test_the_log_is_moved_in_at_every_150th_commit_and_at_no_other(
+    ledger: Ledger, path: Path
+) -> None:
+    ledger.apply(tool_rows(1))
+    sizes = [path.stat().st_size]
+    # SQLite by itself would move it in at 1000 pages, of which each of these commits fills 10.
+    for _ in range(300):
+        ledger.apply(tool_rows(60))
+        sizes.append(path.stat().st_size)
+
+    assert path.with_name(path.name + "-wal").stat().st_size > 1000 * 4096
+    grew = [commit for commit in range(1, 301) if sizes[commit] > sizes[commit - 1]]
+    assert grew == [149, 299]
