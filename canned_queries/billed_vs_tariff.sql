@@ -18,6 +18,7 @@ units:
   compared_calls: count
   unpriced_calls: count
   tariff_unpriced_calls: count
+unpriced: {cost_usd: unpriced_calls, tariff_usd: tariff_unpriced_calls}
 chart: {mark: bar, x: model, x_type: nominal, y: cost_usd, y_type: quantitative}
 */
 with recursive
@@ -54,20 +55,29 @@ with recursive
     left join runs as own on own.session_id = member.session_id
     where coalesce(own.profile, '') = ''
   ),
-  tariffs(provider, model, start_utc, stop_utc, input, output, cache_read, cache_write, request)
-  as materialized (
+  intervals(provider, model, start_utc, stop_utc, input, output, cache_read, cache_write, request)
+  as (
     select
-      provider,
+      coalesce(provider, ''),
       model,
       substr(captured_at, 1, 19),
       coalesce(lead(substr(captured_at, 1, 19)) over of_pair, '9999-12-31T23:59:59'),
       input_cost_per_million,
       output_cost_per_million,
-      coalesce(cache_read_cost_per_million, input_cost_per_million),
-      coalesce(cache_write_cost_per_million, input_cost_per_million),
+      -- A cache rate of 0 beside a price is "not billed apart": unstated, as where it is charged.
+      coalesce(nullif(cache_read_cost_per_million, 0), input_cost_per_million),
+      coalesce(nullif(cache_write_cost_per_million, 0), input_cost_per_million),
       coalesce(request_cost, 0)
     from pricing_snapshots
-    window of_pair as (partition by provider, model order by captured_at, id)
+    window of_pair as (partition by coalesce(provider, ''), model order by captured_at, id)
+  ),
+  -- Those of the window alone: a call is held against each interval of its model, and history
+  -- grows.
+  tariffs as materialized (
+    select *
+    from intervals
+    where stop_utc > (select since_utc from bounds)
+      and start_utc < (select until_utc from bounds)
   ),
   -- Materialized, else every call there is would be read in the order of the groups. Reasoning is
   -- a part of tokens_out, at the same rate.
@@ -85,7 +95,7 @@ with recursive
     from llm_calls as call
     left join tariffs
       on tariffs.model = call.model
-      and tariffs.provider = call.provider
+      and tariffs.provider = coalesce(call.provider, '')
       and tariffs.start_utc <= call.ts
       and tariffs.stop_utc > call.ts
     where call.ts >= (select since_utc from bounds)

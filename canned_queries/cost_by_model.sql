@@ -16,6 +16,7 @@ units:
   tokens_out: tokens
   cache_hit_rate: share
   unpriced_calls: count
+unpriced: {cost_usd: unpriced_calls}
 chart: {mark: bar, x: model, x_type: nominal, y: cost_usd, y_type: quantitative}
 */
 with recursive

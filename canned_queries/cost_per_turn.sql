@@ -27,6 +27,11 @@ units:
   delegated_usd: usd
   total_usd: usd
   delegated_unpriced_calls: count
+  total_unpriced_calls: count
+unpriced:
+  cost_usd: unpriced_calls
+  delegated_usd: delegated_unpriced_calls
+  total_usd: total_unpriced_calls
 chart: {mark: bar, x: turn_id, x_type: ordinal, y: cost_usd, y_type: quantitative}
 */
 with recursive
@@ -63,7 +68,8 @@ with recursive
     left join runs as own on own.session_id = member.session_id
     where coalesce(own.profile, '') = ''
   ),
-  -- lone_session names the session of calls without a turn; '' for a turn.
+  -- lone_session names the session of calls without a turn; NULL for a turn, since '' is a session
+  -- too.
   turns(turn_id, lone_session) as materialized (
     -- Newest first, a call stands for its turn when no later one does: the walk ends after 1,000
     -- turns, however long the ledger is.
@@ -71,7 +77,7 @@ with recursive
     from (
       select
         nullif(call.turn_id, ''),
-        case when call.turn_id > '' then '' else call.session_id end
+        case when coalesce(call.turn_id, '') = '' then call.session_id end
       from llm_calls as call
       where :session_id = ''
         and call.ts >= (select since_utc from bounds)
@@ -84,6 +90,8 @@ with recursive
             where later.turn_id = call.turn_id
               and (later.ts, later.id) > (call.ts, call.id)
               and later.ts < (select until_utc from bounds)
+              -- A turn whose session was split may end in another profile.
+              and (:profile = '' or later.session_id in (select session_id from of_profile))
           )
           else not exists (
             select 1
@@ -103,7 +111,7 @@ with recursive
     from (
       select
         nullif(call.turn_id, ''),
-        case when call.turn_id > '' then '' else call.session_id end
+        case when coalesce(call.turn_id, '') = '' then call.session_id end
       from llm_calls as call
       where call.session_id = nullif(:session_id, '')
         and call.ts >= (select since_utc from bounds)
@@ -138,18 +146,20 @@ with recursive
     where call.ts >= (select since_utc from bounds)
       and call.ts < (select until_utc from bounds)
       and (:session_id = '' or call.session_id = :session_id)
+      and (:profile = '' or call.session_id in (select session_id from of_profile))
     group by turns.turn_id, turns.lone_session
   ),
   -- Grouped once: the ledger of failures has no index of its own on the turn.
   failures(turn_id, lone_session, attempts) as materialized (
     select
       nullif(turn_id, ''),
-      case when turn_id > '' then '' else session_id end,
+      case when coalesce(turn_id, '') = '' then session_id end,
       count(*)
     from llm_call_errors
     where ts >= (select since_utc from bounds)
       and ts < (select until_utc from bounds)
       and (:session_id = '' or session_id = :session_id)
+      and (:profile = '' or session_id in (select session_id from of_profile))
     group by 1, 2
   ),
   -- The sessions below a turn, as far as edges name it: one without a turn id ('' or NULL) equals
@@ -171,10 +181,12 @@ with recursive
       subagents.turn_id,
       sum(call.cost_usd),
       count(*) - count(call.cost_usd)
-    from subagents
+    -- Once, though two sessions of a split turn may both lead to it.
+    from (select distinct turn_id, session_id from subagents) as subagents
     cross join llm_calls as call on call.session_id = subagents.session_id
     where call.ts >= (select since_utc from bounds)
       and call.ts < (select until_utc from bounds)
+      and (:profile = '' or call.session_id in (select session_id from of_profile))
     group by subagents.turn_id
   )
 select
@@ -190,6 +202,8 @@ select
       )
       and tool.ts >= (select since_utc from bounds)
       and tool.ts < (select until_utc from bounds)
+      and (:session_id = '' or tool.session_id = :session_id)
+      and (:profile = '' or tool.session_id in (select session_id from of_profile))
       -- The stop of a subagent is not a tool: its delegate_task call has a row of its own.
       and tool.tool_name <> 'delegate_task/subagent'
   ) as tool_calls,
@@ -206,10 +220,11 @@ select
   delegated.usd as delegated_usd,
   -- NULL only when neither part has a price.
   coalesce(costs.cost_usd + delegated.usd, costs.cost_usd, delegated.usd) as total_usd,
-  coalesce(delegated.unpriced_calls, 0) as delegated_unpriced_calls
+  coalesce(delegated.unpriced_calls, 0) as delegated_unpriced_calls,
+  costs.unpriced_calls + coalesce(delegated.unpriced_calls, 0) as total_unpriced_calls
 from costs
 left join failures
   on failures.turn_id is costs.turn_id
-  and failures.lone_session = costs.lone_session
+  and failures.lone_session is costs.lone_session
 left join delegated on delegated.turn_id = costs.turn_id
 order by costs.started_at desc, costs.turn_id, costs.session_id

@@ -19,6 +19,13 @@ units:
   last_run_at: utc
   unpriced_calls: count
   job_name: text
+  own_unpriced_calls: count
+  delegated_unpriced_calls: count
+unpriced:
+  total_usd: unpriced_calls
+  own_usd: own_unpriced_calls
+  delegated_usd: delegated_unpriced_calls
+  mean_usd_per_run: unpriced_calls
 chart: {mark: bar, x: cron_job_id, x_type: nominal, y: total_usd, y_type: quantitative}
 */
 with recursive
@@ -55,8 +62,8 @@ with recursive
     left join runs as own on own.session_id = member.session_id
     where coalesce(own.profile, '') = ''
   ),
-  spent(session_id, usd, calls, priced_calls) as materialized (
-    select session_id, sum(cost_usd), count(*), count(cost_usd)
+  spent(session_id, usd, unpriced_calls) as materialized (
+    select session_id, sum(cost_usd), count(*) - count(cost_usd)
     from llm_calls
     where ts >= (select since_utc from bounds)
       and ts < (select until_utc from bounds)
@@ -99,7 +106,9 @@ with recursive
       sum(spent.usd) filter (where not attributed.delegated) as own_usd,
       sum(spent.usd) filter (where attributed.delegated) as delegated_usd,
       sum(attributed.delegated) as delegated_sessions,
-      sum(spent.calls - spent.priced_calls) as unpriced_calls
+      sum(spent.unpriced_calls) as unpriced_calls,
+      sum(spent.unpriced_calls) filter (where not attributed.delegated) as own_unpriced_calls,
+      sum(spent.unpriced_calls) filter (where attributed.delegated) as delegated_unpriced_calls
     from attributed
     join spent on spent.session_id = attributed.session_id
     group by attributed.cron_job_id
@@ -134,7 +143,9 @@ select
   coalesce(started.failed_runs, 0) as failed_runs,
   started.last_run_at,
   coalesce(costs.unpriced_calls, 0) as unpriced_calls,
-  cron_job_name(jobs.cron_job_id) as job_name
+  cron_job_name(jobs.cron_job_id) as job_name,
+  coalesce(costs.own_unpriced_calls, 0) as own_unpriced_calls,
+  coalesce(costs.delegated_unpriced_calls, 0) as delegated_unpriced_calls
 from jobs
 left join costs on costs.cron_job_id = jobs.cron_job_id
 left join started on started.cron_job_id = jobs.cron_job_id

@@ -1,8 +1,9 @@
 /*
 title: Runs of a cron job
 description: >-
-  The runs of one job that started in the window, newest first, each with the whole cost of itself
-  and of the subagents below it; a subagent that is a run of a job itself counts there.
+  The newest 1,000 runs of one job that started in the window, each with the whole cost of itself
+  and of the subagents below it. As in cron_attribution a session counts once: in its own job, else
+  in the run that its tree began with.
 parameters:
   cron_job_id: {kind: cron_job, default: no rows}
   since: {kind: since, default: no bound}
@@ -17,6 +18,12 @@ units:
   status: text
   calls: count
   unpriced_calls: count
+  own_unpriced_calls: count
+  delegated_unpriced_calls: count
+unpriced:
+  total_usd: unpriced_calls
+  own_usd: own_unpriced_calls
+  delegated_usd: delegated_unpriced_calls
 chart: {mark: bar, x: session_id, x_type: ordinal, y: total_usd, y_type: quantitative}
 */
 with recursive
@@ -53,33 +60,44 @@ with recursive
     left join runs as own on own.session_id = member.session_id
     where coalesce(own.profile, '') = ''
   ),
-  -- Union ends the walk in a cycle and counts a session once.
-  members(run_id, started_at, status, session_id) as (
-    select session_id, started_at, status, session_id
+  -- A run pays for the tree below it when it is that tree's root, else for itself alone. Walked
+  -- down from a root, a tree holds no cycle.
+  members(run_id, session_id) as (
+    select session_id, session_id
     from runs
     where cron_job_id = nullif(:cron_job_id, '')
       and started_at >= (select since_utc from bounds)
       and started_at < (select until_utc from bounds)
-      and (:profile = '' or session_id in (select session_id from of_profile))
-    union
-    select members.run_id, members.started_at, members.status, edge.child_session_id
+    union all
+    select members.run_id, edge.child_session_id
     from members
     join subagent_edges as edge on edge.parent_session_id = members.session_id
+    where not exists (
+      select 1 from subagent_edges as above where above.child_session_id = members.run_id
+    )
   )
 select
   members.run_id as session_id,
   sum(call.cost_usd) as total_usd,
   sum(call.cost_usd) filter (where members.session_id = members.run_id) as own_usd,
   sum(call.cost_usd) filter (where members.session_id <> members.run_id) as delegated_usd,
-  members.started_at,
-  members.status,
+  run.started_at,
+  run.status,
   count(call.id) as calls,
-  count(call.id) - count(call.cost_usd) as unpriced_calls
+  count(call.id) - count(call.cost_usd) as unpriced_calls,
+  count(call.id) filter (
+    where call.cost_usd is null and members.session_id = members.run_id
+  ) as own_unpriced_calls,
+  count(call.id) filter (
+    where call.cost_usd is null and members.session_id <> members.run_id
+  ) as delegated_unpriced_calls
 from members
-left join runs as run on run.session_id = members.session_id
+join runs as run on run.session_id = members.run_id
+left join runs as own on own.session_id = members.session_id
 -- Left join: a run without a call is a run.
 left join llm_calls as call on call.session_id = members.session_id
-where members.session_id = members.run_id
-   or coalesce(run.cron_job_id, '') = ''
+where (members.session_id = members.run_id or coalesce(own.cron_job_id, '') = '')
+  and (:profile = '' or members.session_id in (select session_id from of_profile))
 group by members.run_id
-order by members.started_at desc, members.run_id
+order by run.started_at desc, members.run_id
+limit 1000

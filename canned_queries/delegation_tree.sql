@@ -16,6 +16,7 @@ units:
   calls: count
   unpriced_calls: count
   subtree_unpriced_calls: count
+unpriced: {subtree_usd: subtree_unpriced_calls, own_usd: unpriced_calls}
 chart: {mark: bar, x: path, x_type: ordinal, y: subtree_usd, y_type: quantitative}
 */
 with recursive
@@ -36,6 +37,8 @@ with recursive
       select session_id from llm_calls where session_id = :session_id
       union all
       select parent_session_id from subagent_edges where parent_session_id = :session_id
+      union all
+      select child_session_id from subagent_edges where child_session_id = :session_id
     )
       and :session_id <> ''
     union all

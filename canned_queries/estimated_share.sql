@@ -3,8 +3,9 @@ title: How far the costs can be trusted
 description: >-
   Per provider and model how its calls were priced; each call is in one class, the first that fits
   from the left. Estimated calls had no usage, assumed ones the price of another provider; free and
-  declared zeros were stated, an unexplained zero has no price record. The last class, listed, takes
-  in the calls of other builds that have a cost and no record (unrecorded_calls).
+  declared zeros were stated, an unexplained zero has tokens and no price record. The last class,
+  listed, takes in calls of other builds that have a cost, or neither cost nor tokens, and no record
+  (unrecorded_calls).
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}
@@ -27,6 +28,7 @@ units:
   listed_calls: count
   unrecorded_calls: count
   cost_unpriced_calls: count
+unpriced: {cost_usd: cost_unpriced_calls}
 chart: {mark: bar, x: provider, x_type: nominal, y: cost_usd, y_type: quantitative, color: model}
 */
 with recursive
@@ -63,12 +65,16 @@ with recursive
     left join runs as own on own.session_id = member.session_id
     where coalesce(own.profile, '') = ''
   ),
-  -- Few groups are left for the questions below: calls share prices. Zero is NULL where no price
-  -- is known.
+  -- Few groups are left for the questions below: calls share prices. A zero for nothing needs no
+  -- explanation; NULL is a call whose price is not known.
   alike as materialized (
     select
       record.price_id,
-      call.cost_usd = 0 as zero,
+      case
+        when call.cost_usd = 0
+          then coalesce(call.tokens_in, 0) + coalesce(call.tokens_out, 0) > 0
+        when call.cost_usd <> 0 then 0
+      end as zero_for_tokens,
       call.estimated,
       call.provider_assumed,
       call.model,
@@ -82,7 +88,7 @@ with recursive
       and (:profile = '' or call.session_id in (select session_id from of_profile))
     group by
       record.price_id,
-      call.cost_usd = 0,
+      zero_for_tokens,
       call.estimated,
       call.provider_assumed,
       call.model,
@@ -94,14 +100,14 @@ with recursive
       alike.model,
       alike.usd,
       alike.calls,
-      alike.zero is null,
+      alike.zero_for_tokens is null,
       price.basis,
       case
         when alike.estimated <> 0 then 'estimated'
-        when alike.zero is null then 'unpriced'
+        when alike.zero_for_tokens is null then 'unpriced'
         when alike.provider_assumed <> 0 then 'assumed'
         when price.basis in ('assumed', 'free', 'declared') then price.basis
-        when price.basis is null and alike.zero then 'unexplained zero'
+        when price.basis is null and alike.zero_for_tokens then 'unexplained zero'
         when price.basis in ('tariff', 'catalogue', 'family', 'builtin') then price.basis
         else 'listed'
       end

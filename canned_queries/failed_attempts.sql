@@ -2,7 +2,8 @@
 title: Failed attempts
 description: >-
   Requests to a model that failed, by local day, model, status and reason, with the sessions and
-  turns they touched and the time they took; one row of the ledger is one attempt.
+  turns they touched and the time they took; one row of the ledger is one attempt. Datasette shows
+  1,000 rows of a long window; the command line gives all.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}
@@ -55,39 +56,48 @@ with recursive
     left join runs as own on own.session_id = member.session_id
     where coalesce(own.profile, '') = ''
   ),
-  -- UTC days with a row in them, each found from the one before by the index on ts.
-  utc_days(day) as (
-    select date(min(ts))
+  -- The first ts of each UTC day, found from the one before by the index on ts. Each is a later
+  -- text, whatever it says: one that is no time hides no other.
+  firsts(ts) as (
+    select min(ts)
     from llm_call_errors
     where ts >= (select since_utc from bounds)
       and ts < (select until_utc from bounds)
     union all
     select (
-      select date(min(ts))
+      select min(ts)
       from llm_call_errors
-      where ts >= date(utc_days.day, '+1 day')
+      -- '~' sorts behind whatever follows the date in a time.
+      where ts > max(firsts.ts, iif(length(firsts.ts) > 10, substr(firsts.ts, 1, 10) || '~', ''))
         and ts < (select until_utc from bounds)
     )
-    from utc_days
-    where utc_days.day is not null
+    from firsts
+    where firsts.ts is not null
   ),
   -- The local day of an instant is its UTC day or a neighbour of it.
   local_days(day) as (
-    select date(day, '-1 day') from utc_days
+    select date(substr(ts, 1, 10), '-1 day') from firsts
     union
-    select day from utc_days
+    select date(substr(ts, 1, 10)) from firsts
     union
-    select date(day, '+1 day') from utc_days
+    select date(substr(ts, 1, 10), '+1 day') from firsts
   ),
   -- Materialized: the function runs once a day, not once a row.
   calendar(day, start_utc, stop_utc) as materialized (
     select
       local_days.day,
       max(day_start_utc(local_days.day, telemetry_zone()), bounds.since_utc),
-      min(day_start_utc(date(local_days.day, '+1 day'), telemetry_zone()), bounds.until_utc)
+      min(
+        coalesce(
+          day_start_utc(date(local_days.day, '+1 day'), telemetry_zone()),
+          bounds.until_utc
+        ),
+        bounds.until_utc
+      )
     from local_days
     cross join bounds
-    where local_days.day is not null
+    -- Neither NULL nor before the calendar begins.
+    where local_days.day > '0001'
   )
 select
   calendar.day,
@@ -110,4 +120,10 @@ cross join llm_call_errors as error
 where :profile = ''
    or error.session_id in (select session_id from of_profile)
 group by calendar.day, error.model, error.provider, error.status_code, error.reason
-order by calendar.day desc, attempts desc, error.model, error.provider, error.status_code, error.reason
+order by
+  calendar.day desc,
+  attempts desc,
+  error.model,
+  error.provider,
+  error.status_code,
+  error.reason

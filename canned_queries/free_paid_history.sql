@@ -3,7 +3,6 @@ title: Free models and what became of them
 description: >-
   Every model id that was known to be free, over all time: since when, and if it flipped to paid
   when, in which session, at which first cost, and what the paid id has cost since.
-parameters: {}
 units:
   model: text
   spend_since_usd: usd
@@ -16,10 +15,12 @@ units:
   calls_since: count
   paid_model: text
   unpriced_calls: count
+unpriced: {spend_since_usd: unpriced_calls, first_paid_cost_usd: exact}
 */
 with
   -- The free id that explains a flip: the same id first, else the ":free" id whose suffix was
-  -- dropped or replaced at a token boundary. A free id without a provider is free everywhere.
+  -- dropped or replaced at a token boundary. A free id without a provider is free everywhere, but
+  -- tells of no rename anywhere.
   candidates as (
     select
       flip.model as paid_model,
@@ -40,12 +41,14 @@ with
       on free.provider in (flip.provider, '')
       and (
         lower(free.model) = lower(flip.model)
-        or lower(free.model) = lower(flip.model) || ':free'
         or (
-          -- The id without ":free" begins the paid id, and a separator follows it there.
-          substr(lower(free.model), -5) = ':free'
+          -- The id without ":free" begins the paid id; nothing or a separator follows it there.
+          free.provider <> ''
+          and substr(lower(free.model), -5) = ':free'
+          and substr(lower(flip.model), -5) <> ':free'
+          and length(free.model) > 5
           and substr(lower(flip.model), 1, length(free.model) - 5) || ':free' = lower(free.model)
-          and substr(flip.model, length(free.model) - 4, 1) in ('-', ':', '/', '_')
+          and substr(flip.model, length(free.model) - 4, 1) in ('', '-', ':', '/', '_')
         )
       )
   ),

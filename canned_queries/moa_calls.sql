@@ -1,8 +1,8 @@
 /*
 title: Calls of Mixture-of-Agents presets
 description: >-
-  Each call of a preset's aggregator, newest first. The reference models that the preset asks
-  besides are invisible to the host's hooks, so the cost is a lower bound.
+  The newest 1,000 calls of presets' aggregators in the window. The reference models that a preset
+  asks besides are invisible to the host's hooks, so the cost is a lower bound.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}
@@ -83,3 +83,4 @@ where call.ts >= (select since_utc from bounds)
   and call.moa_preset > ''
   and (:profile = '' or call.session_id in (select session_id from of_profile))
 order by call.ts desc, call.id desc
+limit 1000

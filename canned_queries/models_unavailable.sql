@@ -3,7 +3,6 @@ title: Models that providers no longer serve
 description: >-
   Every model that a provider answered with "no such model" for, over all time, the latest first:
   how often, since when, and when it last answered a call. It answers again if that was later.
-parameters: {}
 units:
   model: text
   occurrences: count
@@ -20,11 +19,22 @@ with
   alerts as materialized (
     select
       *,
+      -- Two arms, because one condition for both would not search the provider: where there is
+      -- none an alert has '', a call NULL.
       (
         select max(ts)
-        from llm_calls as call
-        where call.model = alert.model
-          and call.provider = alert.provider
+        from (
+          select max(ts) as ts
+          from llm_calls as call
+          where call.model = alert.model
+            and call.provider = alert.provider
+          union all
+          select max(ts)
+          from llm_calls as call
+          where call.model = alert.model
+            and call.provider is null
+            and alert.provider = ''
+        )
       ) as last_answered_at
     from model_unavailable_alerts as alert
   )

@@ -2,8 +2,9 @@
 title: What the host charged, and when that changed
 description: >-
   The host's tariffs as intervals, newest first: each holds until the next one of the same model
-  and provider. The change is that of the rate that changed most against the interval before;
-  from nothing to something there is no per cent.
+  and provider, of two of one instant the one recorded later. The change is that of the rate that
+  changed most against the interval before, at a tie of the first of input, output, cache read,
+  cache write and request; from nothing to something there is no per cent.
 parameters:
   model: {kind: model, default: every model}
 units:
@@ -38,38 +39,37 @@ with
     -- Not by id alone: a snapshot that had to wait came in later than it was taken.
     window of_pair as (partition by provider, model order by captured_at, id)
   ),
-  rates(id, former_id, kind, rate) as (
-    select id, former_id, 'input', input_cost_per_million from intervals
+  rates(id, former_id, place, rate) as (
+    select id, former_id, 1, input_cost_per_million from intervals
     union all
-    select id, former_id, 'output', output_cost_per_million from intervals
+    select id, former_id, 2, output_cost_per_million from intervals
     union all
-    select id, former_id, 'cache read', cache_read_cost_per_million from intervals
+    select id, former_id, 3, cache_read_cost_per_million from intervals
     union all
-    select id, former_id, 'cache write', cache_write_cost_per_million from intervals
+    select id, former_id, 4, cache_write_cost_per_million from intervals
     union all
-    select id, former_id, 'request', request_cost from intervals
+    select id, former_id, 5, request_cost from intervals
   ),
-  changes(id, change, from_nothing) as (
+  -- From nothing to something there is no part by which a rate changed, and nothing is more.
+  changes(id, place, change) as (
     select
       now.id,
-      case when now.rate = former.rate then 0.0 else (now.rate - former.rate) / former.rate end,
-      former.rate = 0 and now.rate > 0
+      now.place,
+      case when now.rate = former.rate then 0.0 else (now.rate - former.rate) / former.rate end
     from rates as now
     join rates as former
       on former.id = now.former_id
-      and former.kind = now.kind
+      and former.place = now.place
     -- Where one of the two did not state the rate, nobody knows by how much it changed.
     where now.rate is not null
       and former.rate is not null
   ),
-  largest(id, pct, size) as (
+  ranked(id, pct, choice) as (
     select
       id,
-      -- Beside max() SQLite takes a bare column from the row that holds the maximum.
-      case when total(from_nothing) = 0 then 100.0 * change end,
-      max(abs(change))
+      100.0 * change,
+      row_number() over (partition by id order by change is null desc, abs(change) desc, place)
     from changes
-    group by id
   )
 select
   intervals.captured_at as valid_from,
@@ -78,11 +78,13 @@ select
   intervals.output_cost_per_million as output_usd_per_million,
   intervals.cache_read_cost_per_million as cache_read_usd_per_million,
   intervals.cache_write_cost_per_million as cache_write_usd_per_million,
-  largest.pct as change_pct,
+  ranked.pct as change_pct,
   intervals.provider,
   intervals.model,
   intervals.source,
   intervals.pricing_version
 from intervals
-left join largest on largest.id = intervals.id
+left join ranked
+  on ranked.id = intervals.id
+  and ranked.choice = 1
 order by intervals.captured_at desc, intervals.id desc

@@ -2,19 +2,21 @@
 title: Run totals against calls
 description: >-
   Sessions started in the window whose totals in runs differ from the sum of their calls, by more
-  than a nano-dollar or by a call. On a sound ledger there is none.
+  than a nano-dollar or by a call. Calls without a run differ from nothing; they started with the
+  first. On a sound ledger there is none.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}
   profile: {kind: profile, default: every profile}
 units:
   session_id: id
-  difference_usd: usd
+  difference_usd: usd_difference
   run_usd: usd
   calls_usd: usd
   run_calls: count
   calls: count
   unpriced_calls: count
+unpriced: {run_usd: exact, calls_usd: unpriced_calls}
 */
 with recursive
   default_window(days) as (
@@ -50,20 +52,42 @@ with recursive
     left join runs as own on own.session_id = member.session_id
     where coalesce(own.profile, '') = ''
   ),
+  started(session_id, run_usd, run_calls) as (
+    select session_id, cost_usd, api_calls
+    from runs
+    where started_at >= (select since_utc from bounds)
+      and started_at < (select until_utc from bounds)
+    union all
+    select session_id, null, null
+    from (
+      select distinct session_id
+      from llm_calls
+      where ts >= (select since_utc from bounds)
+        and ts < (select until_utc from bounds)
+    ) as seen
+    where not exists (
+      select 1 from runs where session_id = seen.session_id
+    )
+      and not exists (
+        select 1
+        from llm_calls
+        where session_id = seen.session_id
+          and ts < (select since_utc from bounds)
+      )
+  ),
   -- Materialized, so that each sum is made once although it is named often below. A sum for each
-  -- run of the window reads less than a grouping of every call.
+  -- session of the window reads less than a grouping of every call.
   compared(session_id, run_usd, calls_usd, run_calls, calls, priced_calls) as materialized (
     select
-      run.session_id,
-      run.cost_usd,
-      (select sum(cost_usd) from llm_calls where session_id = run.session_id),
-      run.api_calls,
-      (select count(*) from llm_calls where session_id = run.session_id),
-      (select count(cost_usd) from llm_calls where session_id = run.session_id)
-    from runs as run
-    where run.started_at >= (select since_utc from bounds)
-      and run.started_at < (select until_utc from bounds)
-      and (:profile = '' or run.session_id in (select session_id from of_profile))
+      session_id,
+      run_usd,
+      (select sum(cost_usd) from llm_calls where session_id = started.session_id),
+      run_calls,
+      (select count(*) from llm_calls where session_id = started.session_id),
+      (select count(cost_usd) from llm_calls where session_id = started.session_id)
+    from started
+    where :profile = ''
+       or session_id in (select session_id from of_profile)
   )
 select
   session_id,
@@ -75,5 +99,5 @@ select
   calls - priced_calls as unpriced_calls
 from compared
 where abs(coalesce(run_usd, 0) - coalesce(calls_usd, 0)) > 1e-9
-   or run_calls <> calls
+   or coalesce(run_calls, 0) <> calls
 order by abs(coalesce(run_usd, 0) - coalesce(calls_usd, 0)) desc, session_id

@@ -3,7 +3,6 @@ title: Can subagents be joined to turns
 description: >-
   The precondition of subagent_turns over all time: edges with a turn id, how many of them a call
   carries, edges whose parent has no run (orphans), and what sessions cost that hang on no tree.
-parameters: {}
 units:
   edges: count
   with_turn_id: count
@@ -13,6 +12,7 @@ units:
   orphans: count
   unattributed_usd: usd
   unpriced_calls: count
+unpriced: {unattributed_usd: unpriced_calls}
 */
 with
   judged(child_session_id, with_turn_id, joined, orphan) as materialized (

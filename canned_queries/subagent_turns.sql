@@ -1,8 +1,8 @@
 /*
 title: Subagents and the turns that started them
 description: >-
-  Every edge with a turn id that started in the window, newest first: what the subagent cost, and
-  what its parent's turn cost, NULL where no call carries that turn.
+  The newest 1,000 subagents with a turn id that started in the window: what each cost, and what its
+  parent's turn cost, NULL where no call carries that turn.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}
@@ -21,6 +21,10 @@ units:
   child_subtree_usd: usd
   child_subtree_unpriced_calls: count
   parent_turn_unpriced_calls: count
+unpriced:
+  child_usd: unpriced_calls
+  parent_turn_usd: parent_turn_unpriced_calls
+  child_subtree_usd: child_subtree_unpriced_calls
 chart: {mark: bar, x: child_session_id, x_type: ordinal, y: child_usd, y_type: quantitative}
 */
 with recursive
@@ -65,6 +69,8 @@ with recursive
       -- An empty turn id can join no call: counted in subagent_join_health.
       and parent_turn_id > ''
       and (:profile = '' or child_session_id in (select session_id from of_profile))
+    order by started_at desc, child_session_id
+    limit 1000
   ),
   -- Union ends the walk in a cycle and counts a session once.
   members(child_session_id, session_id) as (
@@ -86,14 +92,23 @@ with recursive
       sum(call.cost_usd is null)
     from members
     cross join llm_calls as call on call.session_id = members.session_id
+    where :profile = ''
+       or call.session_id in (select session_id from of_profile)
     group by members.child_session_id
+  ),
+  -- Summed before the join: a turn has many calls and would repeat the edge.
+  parent_turns(turn_id, usd, unpriced_calls) as materialized (
+    select turn_id, sum(cost_usd), count(*) - count(cost_usd)
+    from llm_calls
+    where turn_id in (select parent_turn_id from edges)
+      and (:profile = '' or session_id in (select session_id from of_profile))
+    group by turn_id
   )
 select
   edges.child_session_id,
   children.usd as child_usd,
   edges.parent_turn_id,
-  -- A sum, not a join: a turn has many calls and would repeat the edge.
-  (select sum(cost_usd) from llm_calls where turn_id = edges.parent_turn_id) as parent_turn_usd,
+  parent_turns.usd as parent_turn_usd,
   edges.parent_session_id,
   edges.child_role,
   coalesce(edges.child_status, case when edges.stopped_at is null then 'open' end) as child_status,
@@ -102,9 +117,8 @@ select
   coalesce(children.unpriced_calls, 0) as unpriced_calls,
   children.subtree_usd as child_subtree_usd,
   coalesce(children.subtree_unpriced_calls, 0) as child_subtree_unpriced_calls,
-  (
-    select count(*) - count(cost_usd) from llm_calls where turn_id = edges.parent_turn_id
-  ) as parent_turn_unpriced_calls
+  coalesce(parent_turns.unpriced_calls, 0) as parent_turn_unpriced_calls
 from edges
 left join children on children.child_session_id = edges.child_session_id
+left join parent_turns on parent_turns.turn_id = edges.parent_turn_id
 order by edges.started_at desc, edges.child_session_id

@@ -16,6 +16,7 @@ units:
   tokens_out: tokens
   running_usd: usd
   unpriced_calls: count
+unpriced: {cost_usd: exact, running_usd: unpriced_calls}
 */
 with
   steps(ts, cost_usd, kind, name, status, ms, tokens_in, tokens_out, unpriced, rank, id) as (

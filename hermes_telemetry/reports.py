@@ -1,8 +1,9 @@
 """Every figure that is shown anywhere, from its one definition: a file in ``canned_queries/``.
 
 A file holds one read-only SELECT behind a front matter: a YAML document in a leading SQL comment
-that says what the query answers, its parameters, the unit of each column, and a chart if it has
-one. The command line, the slash commands and the Datasette pages all run these files.
+that says what the query answers, its parameters, the unit of each column, where each amount's calls
+without a price are counted, and a chart if it has one. The command line, the slash commands and the
+Datasette pages all run these files.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from .paths import budget_path
 from .windows import SYSTEM_CLOCK, Clock, Window, bound, day_start_utc, machine_zone, time_zone
 
 _FRONT_MATTER = re.compile(r"\A/\*\n(?P<yaml>.*?)\n\*/\n(?P<sql>.*)\Z", re.DOTALL)
-_DAYS = re.compile(r"(\d+) days\b")
 # SQLite names a column with its table's alias in the query, which means nothing to a reader.
 _MISSING = re.compile(r"no such (table|column): (?:\w+\.)?(\w+)")
+
+EXACT = "exact"
+"""In `Query.unpriced`: the amount is what it says, however many calls have no price."""
 
 UNITS = {
     "usd": "US dollars; NULL when no call in it has a price",
@@ -63,9 +66,11 @@ class Parameter:
 class Query:
     """One figure: its SQL and what its front matter says about it.
 
-    ``units`` has every column, in the order of the SELECT, with a key of `UNITS`. ``chart`` holds
-    mark, x, x_type, y, y_type and perhaps color (datasette-vega's words), or is None. ``sql``
-    takes every parameter by name, on a connection that `prepare_connection` has seen.
+    ``units`` has every column, in the order of the SELECT, with a key of `UNITS`. ``unpriced`` has
+    every column in ``usd`` with the column that counts its calls without a price, which make it a
+    lower bound, or with `EXACT`. ``chart`` holds mark, x, x_type, y, y_type and perhaps color
+    (datasette-vega's words), or is None. ``sql`` takes every parameter by name, on a connection
+    that `prepare_connection` has seen.
     """
 
     name: str
@@ -73,29 +78,23 @@ class Query:
     description: str
     parameters: tuple[Parameter, ...]
     units: Mapping[str, str]
+    unpriced: Mapping[str, str]
     chart: Mapping[str, str] | None
     sql: str
-
-    @property
-    def window_days(self) -> int | None:
-        """The default window in local days; None for a query that has none."""
-        for parameter in self.parameters:
-            days = _DAYS.match(parameter.default)
-            if parameter.kind == "since" and days:
-                return int(days[1])
-        return None
 
 
 def parse_query(name: str, text: str) -> Query:
     """A query from the text of its file.
 
-    Raises ValueError when it does not open with a front matter, TypeError when that lacks a key or
-    has one that means nothing.
+    ``parameters``, ``unpriced`` and ``chart`` may be left out. Raises ValueError when the text does
+    not open with a front matter, TypeError when that is no mapping, lacks a key or has one that
+    means nothing.
     """
     match = _FRONT_MATTER.match(text)
     if match is None:
         raise ValueError(f"{name}: no front matter")
-    about: dict[str, Any] = {"chart": None} | yaml.safe_load(match["yaml"])
+    left_out: dict[str, Any] = {"parameters": {}, "unpriced": {}, "chart": None}
+    about = left_out | yaml.safe_load(match["yaml"])
     about["parameters"] = tuple(
         Parameter(parameter, **words) for parameter, words in about["parameters"].items()
     )
@@ -174,29 +173,37 @@ def run(
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Column names and rows of a query; parameters that are not given are ''.
 
-    Raises ValueError for a parameter that the query does not take and for a ``since`` or
-    ``until`` that is neither a date, an ISO instant nor ``all``.
+    Raises ValueError for a parameter that the query does not take and for what `unreadable` finds.
     """
     values = _values(query, parameters)
     for name in parameters:
         if name not in values:
             known = ", ".join(values) or "none"
             raise ValueError(f"{query.name} takes no parameter {name!r} (it takes: {known})")
-    for parameter in query.parameters:
-        if parameter.kind in ("since", "until"):
-            _check_bound(parameter.name, values[parameter.name])
+    faults = unreadable(query, values)
+    if faults:
+        raise ValueError("; ".join(faults.values()))
     cursor = conn.execute(query.sql, values)
     return [column[0] for column in cursor.description], cursor.fetchall()
 
 
-def _check_bound(name: str, text: str) -> None:
-    try:
-        Window.asked(text, "", None, "UTC", SYSTEM_CLOCK.now())
-    except ValueError as error:
-        raise ValueError(
-            f"{name}: {text!r} is neither a date (2026-07-01), an ISO instant"
-            " (2026-07-01T12:00:00Z) nor the word all"
-        ) from error
+def unreadable(query: Query, parameters: Mapping[str, str]) -> dict[str, str]:
+    """Which bounds of its window a query could not read, and what they ought to be, by parameter.
+
+    SQLite keeps to itself what a function raised, so this is asked before a query is run.
+    """
+    faults = {}
+    for parameter in query.parameters:
+        text = parameters.get(parameter.name, "")
+        if parameter.kind in ("since", "until"):
+            try:
+                Window.asked(text, "", None, "UTC", SYSTEM_CLOCK.now())
+            except ValueError:
+                faults[parameter.name] = (
+                    f"{parameter.name}: {text!r} is neither a date (2026-07-01), an ISO instant"
+                    " (2026-07-01T12:00:00Z) nor the word all"
+                )
+    return faults
 
 
 def configured_zone(explicit: str | None = None, database: Path | None = None) -> str:

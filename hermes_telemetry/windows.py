@@ -18,7 +18,9 @@ from zoneinfo import ZoneInfo
 BEGINNING = datetime.min.replace(tzinfo=UTC)
 END = datetime.max.replace(tzinfo=UTC)
 EVERYTHING = "all"
-_EARLIEST = BEGINNING + timedelta(days=2)  # any zone's local time of it can be told
+# Any zone's local time of these can be told.
+_EARLIEST = BEGINNING + timedelta(days=2)
+_LATEST = END - timedelta(days=2)
 _TICK = timedelta(microseconds=1)
 
 
@@ -48,7 +50,7 @@ def timestamp(moment: datetime) -> str:
 def parse_timestamp(text: str) -> datetime:
     """An aware UTC datetime from ISO-8601 text; text without an offset is UTC, as stored.
 
-    Raises ValueError for anything else.
+    Raises ValueError for anything else, OverflowError where the offset leads out of the calendar.
     """
     # A "+02:00" typed into a URL arrives with a blank where the sign stood.
     moment = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
@@ -147,9 +149,10 @@ class Window:
                 end = _day_start(_next_day(day), local)
                 last_day = day
             else:
-                end = parse_timestamp(until)
+                end = _instant(until)
                 # Half-open: an end at midnight belongs to the day before.
-                last_day = (max(end, _EARLIEST) - _TICK).astimezone(local).date()
+                told = min(max(end, _EARLIEST), _LATEST)
+                last_day = (told - _TICK).astimezone(local).date()
         return cls(_start(since, last_day, default_days, local), end, zone)
 
 
@@ -159,7 +162,15 @@ def _start(since: str, last_day: date, default_days: int | None, local: tzinfo) 
     if not since and default_days is not None:
         return _day_start(_days_before(last_day, default_days - 1), local)
     day = _parse_day(since)
-    return _day_start(day, local) if day is not None else parse_timestamp(since)
+    return _day_start(day, local) if day is not None else _instant(since)
+
+
+def _instant(text: str) -> datetime:
+    """As `parse_timestamp`; what lies beyond the calendar bounds nothing, as its ends do."""
+    try:
+        return parse_timestamp(text)
+    except OverflowError:
+        return BEGINNING if text.startswith("0001") else END
 
 
 def machine_zone(environ: Mapping[str, str] = os.environ, etc: Path = Path("/etc")) -> str:

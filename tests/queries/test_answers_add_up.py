@@ -10,18 +10,24 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from hermes_telemetry.store import run_totals
 from hermes_telemetry.windows import day_start_utc
 from support.ledger import HandMadeLedger
 from support.random_ledger import scatter
 
 ZONE = "Europe/Madrid"
+PROFILES = ("", "work", "home")
+
+
+Call = tuple[str, str, str | None, float | None]
+"""Session, time, turn, cost."""
 
 
 @dataclass
 class Plain:
     """The rows of a ledger, and its trees walked step by step."""
 
-    calls: list[tuple[str, str, str | None, float | None]]
+    calls: list[Call]
     parents: dict[str, str]
     runs: dict[str, tuple[str | None, str | None]]
     children: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -51,7 +57,16 @@ class Plain:
         """A session's own cron job (0) or profile (1), else its root's."""
         own = self.runs.get(session, (None, None))[place]
         root = self.root(session)
-        return own or (self.runs.get(root, (None, None))[place] if root else None) or None
+        roots = None if root is None else self.runs.get(root, (None, None))[place]
+        return own or roots or None
+
+    def costs(self, sessions: set[str], profile: str) -> list[float | None]:
+        """Of each call of these sessions that is of the profile; '' is every profile."""
+        return [
+            cost
+            for session, _, _, cost in self.calls
+            if session in sessions and profile in ("", self.trait(session, 1))
+        ]
 
 
 def read(ledger: HandMadeLedger) -> Plain:
@@ -107,14 +122,25 @@ def test_a_profile_is_that_of_the_session_else_of_its_root(filled: HandMadeLedge
 
 
 def test_turns_add_up_to_the_calls_of_the_window(filled: HandMadeLedger) -> None:
+    plain = read(filled)
     start = day_start_utc("2026-06-10", ZONE)
-    turns: dict[tuple[str | None, str], list[float | None]] = defaultdict(list)
-    for session, ts, turn, cost in read(filled).calls:
-        if ts >= start:
-            turns[turn, session].append(cost)
-    assert set(
-        filled.ask("cost_per_turn", "turn_id session_id cost_usd calls", ZONE, since="2026-06-10")
-    ) == {(*key, total(costs), len(costs)) for key, costs in turns.items()}
+    columns = "turn_id session_id cost_usd calls"
+    for profile in PROFILES:
+        turns: dict[tuple[str | None, str | None], list[Call]] = defaultdict(list)
+        for call in plain.calls:
+            if call[1] >= start and profile in ("", plain.trait(call[0], 1)):
+                turns[call[2], None if call[2] else call[0]].append(call)
+        rows = filled.ask("cost_per_turn", columns, ZONE, since="2026-06-10", profile=profile)
+        assert len(rows) == len(turns)
+        assert set(rows) == {
+            (
+                turn,
+                min(calls, key=lambda call: call[1])[0],
+                total([call[3] for call in calls]),
+                len(calls),
+            )
+            for (turn, _), calls in turns.items()
+        }
 
 
 def test_jobs_pay_for_their_own_sessions_and_for_those_of_their_trees(
@@ -131,9 +157,48 @@ def test_jobs_pay_for_their_own_sessions_and_for_those_of_their_trees(
     }
 
 
+def test_a_run_pays_for_what_no_other_run_of_a_job_pays_for(filled: HandMadeLedger) -> None:
+    plain = read(filled)
+    assert any(plain.root(session) is None for session in plain.parents), "no cycle"
+    for profile in PROFILES:
+        by_job = dict(
+            filled.ask("cron_attribution", "cron_job_id total_usd", since="all", profile=profile)
+        )
+        for job in ("daily", "weekly"):
+            runs = filled.ask("cron_runs", "session_id total_usd", cron_job_id=job, profile=profile)
+            assert total([usd for _, usd in runs]) == by_job.get(job)
+            for run, usd in runs:
+                below = set() if run in plain.parents else plain.tree(run)
+                jobless = {each for each in below if not plain.runs.get(each, (None, None))[0]}
+                assert usd == total(plain.costs({run} | jobless, profile)), run
+
+
+def test_reconcile_finds_the_differences_that_doctor_finds(filled: HandMadeLedger) -> None:
+    with closing(sqlite3.connect(filled.path)) as connection:
+        sessions = [row[0] for row in connection.execute("select session_id from runs")]
+        with connection:
+            for session in sessions[::2]:
+                run_totals.recompute(connection, session)
+        found = run_totals.differences(connection)
+    assert [
+        (session, difference, run_usd or 0, calls_usd or 0, run_calls or 0, calls)
+        for session, difference, run_usd, calls_usd, run_calls, calls, _ in filled.ask(
+            "reconcile", since="all"
+        )
+    ] == [
+        (each.session_id, each.run_usd - each.calls_usd)
+        + (each.run_usd, each.calls_usd, each.run_calls, each.calls)
+        for each in found
+    ]
+    lost = {call[0] for call in read(filled).calls} - set(sessions)
+    assert lost < {each.session_id for each in found}
+    assert not set(sessions[::2]) & {each.session_id for each in found}
+
+
 def test_a_tree_adds_up_below_every_session(filled: HandMadeLedger) -> None:
     plain = read(filled)
-    for session in {call[0] for call in plain.calls}:
+    # '' asks for no session.
+    for session in {call[0] for call in plain.calls} - {""}:
         members = plain.tree(session)
         rows = filled.ask("delegation_tree", "session_id subtree_usd", session_id=session)
         assert {name for name, _ in rows} == members
@@ -147,14 +212,12 @@ def test_a_turn_answers_for_the_trees_it_started(filled: HandMadeLedger) -> None
         started = connection.execute(
             "select parent_turn_id, parent_session_id, child_session_id from subagent_edges"
         ).fetchall()
-    for turn, session, delegated in filled.ask(
-        "cost_per_turn", "turn_id session_id delegated_usd", since="all"
-    ):
-        members: set[str] = set()
-        for parent_turn, parent, child in started:
-            if turn is not None and parent_turn == turn and child != parent:
-                members |= plain.tree(child, without=parent)
-        assert delegated == total([call[3] for call in plain.calls if call[0] in members]), (
-            turn,
-            session,
-        )
+    for profile in PROFILES:
+        for turn, delegated in filled.ask(
+            "cost_per_turn", "turn_id delegated_usd", since="all", profile=profile
+        ):
+            members: set[str] = set()
+            for parent_turn, parent, child in started:
+                if turn is not None and parent_turn == turn and child != parent:
+                    members |= plain.tree(child, without=parent)
+            assert delegated == total(plain.costs(members, profile)), turn

@@ -1,4 +1,9 @@
+import sqlite3
+from contextlib import closing
+
+from hermes_telemetry import reports
 from support.ledger import HandMadeLedger
+from support.stopped_clock import StoppedClock
 
 COSTS = "model cost_usd tariff_usd difference_usd"
 
@@ -54,6 +59,38 @@ def test_a_tariff_without_a_fixed_price_charges_nothing(ledger: HandMadeLedger) 
     assert ledger.ask("billed_vs_tariff", COSTS) == [("m", 2.0, None, None)]
 
 
+def test_what_a_call_takes_to_charge_does_not_grow_with_the_history_of_prices(
+    ledger: HandMadeLedger,
+) -> None:
+    query = reports.load_queries()["billed_vs_tariff"]
+
+    def steps() -> int:
+        """In hundreds of SQLite's own."""
+        taken = 0
+
+        def count() -> None:
+            nonlocal taken
+            taken += 1
+
+        with closing(sqlite3.connect(ledger.path)) as connection:
+            reports.prepare_connection(connection, "UTC", StoppedClock().clock)
+            connection.set_progress_handler(count, 100)
+            reports.run(connection, query, {})
+        return taken
+
+    def steps_of_more_calls() -> int:
+        before = steps()
+        for _ in range(300):
+            ledger.call("a", 1.0, tokens_in=1_000)
+        return steps() - before
+
+    ledger.tariff(2.0, 8.0, "2026-05-01")
+    short = steps_of_more_calls()
+    for number in range(300):
+        ledger.tariff(2.0 + number, 8.0, f"2025-{1 + number // 28:02}-{1 + number % 28:02}")
+    assert steps_of_more_calls() < 1.2 * short
+
+
 def test_missing_token_counts_are_none(ledger: HandMadeLedger) -> None:
     ledger.tariff(2.0, 8.0, "2026-06-01")
     ledger.call("a", 2.0, tokens_in=1_000_000, tokens_out=None, cache_read_tokens=None)
@@ -73,3 +110,15 @@ def test_nothing_said_means_thirty_days_and_every_profile(ledger: HandMadeLedger
 
 def test_an_empty_ledger_has_nothing_to_compare(ledger: HandMadeLedger) -> None:
     assert ledger.ask("billed_vs_tariff", since="all") == []
+
+
+def test_calls_of_no_known_provider_have_the_tariff_of_none(ledger: HandMadeLedger) -> None:
+    ledger.tariff(2.0, 8.0, "2026-06-10", provider="")
+    ledger.call("a", 2.5, "2026-06-11", provider=None, tokens_in=1_000_000)
+    assert ledger.ask("billed_vs_tariff", COSTS) == [("m", 2.5, 2.0, 0.5)]
+
+
+def test_a_cache_rate_of_0_beside_a_price_is_the_input_rate(ledger: HandMadeLedger) -> None:
+    ledger.tariff(2.0, 8.0, "2026-06-10", cache_read_cost_per_million=0.0)
+    ledger.call("a", 2.5, "2026-06-11", cache_read_tokens=1_000_000)
+    assert ledger.ask("billed_vs_tariff", COSTS) == [("m", 2.5, 2.0, 0.5)]

@@ -29,6 +29,16 @@ def test_each_kind_of_input_with_its_cost_and_what_the_cache_saved(
     ]
 
 
+def test_a_time_that_cannot_be_read_hides_no_other_day(ledger: HandMadeLedger, sonnet: int) -> None:
+    for at in ("2026-06-10T10:00", "2026-06-15T10:00:00.123456x+00:00", "2026-06-20T10:00"):
+        ledger.call("a", 1.0, at, price=sonnet, tokens_in=1_000_000)
+    assert ledger.ask("cache_savings", "day cost_usd") == [
+        ("2026-06-20", 4.0),
+        ("2026-06-15", 4.0),
+        ("2026-06-10", 4.0),
+    ]
+
+
 def test_each_call_counts_at_the_rates_it_was_charged(ledger: HandMadeLedger, sonnet: int) -> None:
     dear = ledger.price("listed", input=8.0, output=16.0, cache_read=1.0, cache_write=8.0)
     ledger.call("a", 1.0, price=sonnet, cache_read_tokens=1_000_000)

@@ -3,6 +3,7 @@
 import pytest
 
 from support.ledger import HandMadeLedger
+from support.rows import insert
 
 DAY = "day cost_usd calls"
 
@@ -173,6 +174,54 @@ def test_calls_from_a_clock_that_ran_ahead_are_shown(ledger: HandMadeLedger) -> 
     ledger.call("a", 1.0, "2026-07-02T10:00")
     ledger.call("a", 2.0, "9998-12-31T10:00")
     assert ledger.ask("cost_by_day", DAY) == [("9998-12-31", 2.0, 1), ("2026-07-02", 1.0, 1)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-06-15T10:00:00.123456 +00:00x",
+        "2026-06-15",
+        "2026-06-15 24:99",
+        "2026-06-15\U0010ffff\U0010ffff",
+        "2026-06-99T10:00",
+        "2026-06-1",
+        "2026-06",
+        # SQLite's date() would read this as a Julian day.
+        "2451545.50",
+        "x",
+    ],
+)
+def test_a_time_that_cannot_be_read_hides_no_other_day(ledger: HandMadeLedger, text: str) -> None:
+    for at in ("2026-06-10T10:00", "2026-06-15T11:00", "2026-07-01T10:00"):
+        ledger.call("a", 1.0, at)
+        ledger.failure("a", at)
+    for table in ("llm_calls", "llm_call_errors"):
+        insert(ledger.path, table, session_id="a", ts=text)
+    for query in ("cost_by_day", "cost_by_day_and_model", "failed_attempts"):
+        for since in ("2026-06-05", "all"):
+            days = {day for (day,) in ledger.ask(query, "day", since=since)}
+            assert {"2026-06-10", "2026-06-15", "2026-07-01"} <= days
+
+
+def test_a_time_of_which_the_day_can_be_read_counts_on_that_day(ledger: HandMadeLedger) -> None:
+    ledger.call("a", 1.0, "2026-06-10T10:00")
+    insert(ledger.path, "llm_calls", session_id="a", ts="2026-06-15T1x", cost_usd=2.0)
+    ledger.call("a", 4.0, "2026-06-20T10:00")
+    assert ledger.ask("cost_by_day", DAY) == [
+        ("2026-06-20", 4.0, 1),
+        ("2026-06-15", 2.0, 1),
+        ("2026-06-10", 1.0, 1),
+    ]
+
+
+def test_the_calendars_first_and_last_day_are_days(ledger: HandMadeLedger) -> None:
+    ledger.call("a", 1.0, "0001-01-01T10:00")
+    ledger.call("a", 2.0, "9999-12-31T10:00")
+    for zone in ("UTC", "Europe/Madrid", "America/New_York"):
+        assert ledger.ask("cost_by_day", DAY, zone, since="all") == [
+            ("9999-12-31", 2.0, 1),
+            ("0001-01-01", 1.0, 1),
+        ]
 
 
 def test_an_empty_ledger_has_no_days(ledger: HandMadeLedger) -> None:

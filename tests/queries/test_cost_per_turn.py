@@ -36,7 +36,7 @@ def test_a_turn_adds_up_its_calls_tools_and_failures(ledger: HandMadeLedger) -> 
     ledger.tool("a", "terminal", "2026-06-30T11:01", "t2")
     assert ledger.ask("cost_per_turn")[1] == (
         *("t1", 0.75, 2, 2, 1, 30, 3, 300, 3000, 7, 1000, "a", stored("2026-06-30T10:00"), 0),
-        *(None, 0.75, 0),
+        *(None, 0.75, 0, 0),
     )
 
 
@@ -70,6 +70,22 @@ def test_calls_without_a_turn_stand_together_a_row_a_session(ledger: HandMadeLed
         ("t", "old", 8.0, 1, 1, 0, stored("2026-06-29T11:00")),
         (None, "old", 3.0, 2, 1, 1, stored("2026-06-28T10:00")),
         (None, "older", 4.0, 1, 0, 1, stored("2026-06-27T10:00")),
+    ]
+
+
+def test_calls_that_name_neither_turn_nor_session_stand_together(ledger: HandMadeLedger) -> None:
+    ledger.call("a", 1.0, "2026-06-30T10:00", "t1")
+    ledger.call("a", 2.0, "2026-06-30T11:00", "t2")
+    ledger.call("", 64.0, "2026-06-30T12:00")
+    ledger.tool("", "terminal", "2026-06-30T12:00")
+    ledger.failure("", "2026-06-30T12:00")
+    ledger.failure("a", "2026-06-30T10:00", "t1")
+    assert ledger.ask(
+        "cost_per_turn", "turn_id session_id cost_usd calls tool_calls failed_attempts"
+    ) == [
+        (None, "", 64.0, 1, 1, 1),
+        ("t2", "a", 2.0, 1, 0, 0),
+        ("t1", "a", 1.0, 1, 0, 1),
     ]
 
 
@@ -130,6 +146,32 @@ def test_a_profile_shows_its_turns_alone(ledger: HandMadeLedger) -> None:
     assert ledger.ask("cost_per_turn", TURN, profile="work", session_id="b") == []
 
 
+def split_turn(ledger: HandMadeLedger) -> None:
+    """One turn that a session of work began and a session of home went on with."""
+    ledger.run("a", profile="work")
+    ledger.run("b", profile="home")
+    for session, usd, minute in (("a", 1.0, "00"), ("b", 2.0, "01"), ("b", 4.0, "02")):
+        ledger.call(session, usd, f"2026-06-30T10:{minute}", "t")
+        ledger.tool(session, "terminal", f"2026-06-30T10:{minute}", "t")
+        ledger.failure(session, f"2026-06-30T10:{minute}", "t")
+
+
+SPLIT = "session_id cost_usd calls tool_calls failed_attempts"
+
+
+def test_a_turn_that_ends_in_another_profile_is_shown_in_both(ledger: HandMadeLedger) -> None:
+    split_turn(ledger)
+    assert ledger.ask("cost_per_turn", SPLIT, profile="work") == [("a", 1.0, 1, 1, 1)]
+    assert ledger.ask("cost_per_turn", SPLIT, profile="home") == [("b", 6.0, 2, 2, 2)]
+    assert ledger.ask("cost_per_turn", SPLIT) == [("a", 7.0, 3, 3, 3)]
+
+
+def test_a_session_counts_its_own_part_of_a_split_turn(ledger: HandMadeLedger) -> None:
+    split_turn(ledger)
+    assert ledger.ask("cost_per_turn", SPLIT, session_id="a") == [("a", 1.0, 1, 1, 1)]
+    assert ledger.ask("cost_per_turn", SPLIT, session_id="b") == [("b", 6.0, 2, 2, 2)]
+
+
 def test_of_more_than_a_thousand_turns_the_newest_are_shown_whole(ledger: HandMadeLedger) -> None:
     for number in range(1003):
         minute = f"2026-06-30T{number // 60:02}:{number % 60:02}"
@@ -164,6 +206,7 @@ def test_an_empty_ledger_has_no_turns(ledger: HandMadeLedger) -> None:
 # --- what a turn delegated
 
 DELEGATED = "turn_id cost_usd delegated_usd total_usd delegated_unpriced_calls"
+COUNTS = "total_usd unpriced_calls delegated_unpriced_calls total_unpriced_calls"
 
 
 def test_a_turn_answers_for_the_whole_tree_below_it(ledger: HandMadeLedger) -> None:
@@ -181,6 +224,42 @@ def test_a_turn_answers_for_the_whole_tree_below_it(ledger: HandMadeLedger) -> N
         ("t2", 2.0, 16.0, 18.0, 0),
         ("t1", 1.0, 12.0, 13.0, 1),
     ]
+
+
+def test_a_total_misses_what_either_part_misses(ledger: HandMadeLedger) -> None:
+    ledger.edge("child", "root", "t")
+    ledger.call("root", 1.0, turn="t")
+    for session, calls in (("root", 1), ("child", 2)):
+        for _ in range(calls):
+            ledger.call(session, None, turn="t" if session == "root" else "u")
+    assert ledger.ask("cost_per_turn", COUNTS, session_id="root") == [(1.0, 1, 2, 3)]
+
+
+def test_a_subagent_of_another_profile_costs_its_own_profile(ledger: HandMadeLedger) -> None:
+    ledger.run("root", profile="work")
+    ledger.run("child", profile="home")
+    ledger.edge("child", "root", "t")
+    ledger.edge("grandchild", "child", "u")
+    ledger.call("root", 1.0, "2026-06-30T10:00", "t")
+    ledger.call("child", 2.0, "2026-06-30T11:00", "u")
+    # Without a profile of its own it is of its root's.
+    ledger.call("grandchild", 4.0, "2026-06-30T12:00", "v")
+    assert ledger.ask("cost_per_turn", DELEGATED, profile="work") == [
+        ("v", 4.0, None, 4.0, 0),
+        ("t", 1.0, 4.0, 5.0, 0),
+    ]
+    assert ledger.ask("cost_per_turn", DELEGATED, profile="home") == [("u", 2.0, None, 2.0, 0)]
+
+
+def test_a_subagent_below_both_sessions_of_a_split_turn_counts_once(
+    ledger: HandMadeLedger,
+) -> None:
+    ledger.call("a", 1.0, "2026-06-30T10:00", "t")
+    ledger.edge("child", "a", "t")
+    ledger.edge("grandchild", "child", "t")
+    ledger.call("child", 2.0, "2026-06-30T11:00")
+    ledger.call("grandchild", 4.0, "2026-06-30T11:00")
+    assert ledger.ask("cost_per_turn", DELEGATED, session_id="a") == [("t", 1.0, 6.0, 7.0, 0)]
 
 
 def test_an_unpriced_turn_still_totals_what_it_delegated(ledger: HandMadeLedger) -> None:

@@ -49,28 +49,29 @@ def nightly(ledger: HandMadeLedger) -> HandMadeLedger:
 
 
 def test_a_job_pays_for_its_runs_and_for_the_trees_below_them(nightly: HandMadeLedger) -> None:
+    weekly_at, nightly_at = stored("2026-06-28T03:00"), stored("2026-06-30T03:00")
     assert nightly.ask("cron_attribution") == [
-        ("weekly", 32.0, 32.0, None, 1, 0, 32.0, 0, stored("2026-06-28T03:00"), 0, "weekly"),
-        ("nightly", 31.0, 17.0, 14.0, 2, 3, 15.5, 1, stored("2026-06-30T03:00"), 2, "nightly"),
+        ("weekly", 32.0, 32.0, None, 1, 0, 32.0, 0, weekly_at, 0, "weekly", 0, 0),
+        ("nightly", 31.0, 17.0, 14.0, 2, 3, 15.5, 1, nightly_at, 2, "nightly", 1, 1),
     ]
 
 
 def test_each_run_pays_for_its_own_tree_newest_first(nightly: HandMadeLedger) -> None:
     assert nightly.ask("cron_runs", cron_job_id="nightly") == [
-        (RUN_2, 16.0, 16.0, None, stored("2026-06-30T03:00"), "error", 1, 0),
-        (RUN_1, 15.0, 1.0, 14.0, stored("2026-06-29T03:00"), "ok", 6, 2),
+        (RUN_2, 16.0, 16.0, None, stored("2026-06-30T03:00"), "error", 1, 0, 0, 0),
+        (RUN_1, 15.0, 1.0, 14.0, stored("2026-06-29T03:00"), "ok", 6, 2, 1, 1),
     ]
 
 
 def test_calls_count_by_their_own_time_and_runs_by_their_start(nightly: HandMadeLedger) -> None:
     """On 30 June: the second run and its call, and the late child of the first run."""
     assert nightly.ask("cron_attribution", since="2026-06-30", until="2026-06-30") == [
-        ("nightly", 24.0, 16.0, 8.0, 1, 1, 24.0, 1, stored("2026-06-30T03:00"), 0, "nightly")
+        ("nightly", 24.0, 16.0, 8.0, 1, 1, 24.0, 1, stored("2026-06-30T03:00"), 0, "nightly", 0, 0)
     ]
     # The late child alone: no run starts in these hours.
     assert nightly.ask(
         "cron_attribution", since="2026-06-30T04:00:00Z", until="2026-06-30T06:00:00Z"
-    ) == [("nightly", 8.0, None, 8.0, 0, 1, None, 0, None, 0, "nightly")]
+    ) == [("nightly", 8.0, None, 8.0, 0, 1, None, 0, None, 0, "nightly", 0, 0)]
 
 
 def test_a_run_that_starts_in_the_window_is_shown_with_all_of_its_cost(
@@ -103,10 +104,10 @@ def test_no_job_gives_no_runs(nightly: HandMadeLedger) -> None:
 def test_a_run_without_a_call_is_a_run_without_cost(ledger: HandMadeLedger) -> None:
     job_run(ledger, "cron_j_20260630_030000", "2026-06-30T03:00", "j", status="error")
     assert ledger.ask("cron_attribution") == [
-        ("j", None, None, None, 1, 0, None, 1, stored("2026-06-30T03:00"), 0, "j")
+        ("j", None, None, None, 1, 0, None, 1, stored("2026-06-30T03:00"), 0, "j", 0, 0)
     ]
     assert ledger.ask("cron_runs", cron_job_id="j") == [
-        ("cron_j_20260630_030000", None, None, None, stored("2026-06-30T03:00"), "error", 0, 0)
+        ("cron_j_20260630_030000", None, None, None, stored("2026-06-30T03:00"), "error", *[0] * 4)
     ]
 
 
@@ -132,6 +133,31 @@ def test_a_subagent_with_a_job_of_its_own_counts_there(ledger: HandMadeLedger) -
         ("outer", 5.0, 1.0, 4.0),
     ]
     assert ledger.ask("cron_runs", "total_usd delegated_usd", cron_job_id="outer") == [(5.0, 4.0)]
+    assert ledger.ask("cron_runs", "total_usd delegated_usd", cron_job_id="inner") == [(2.0, None)]
+
+
+def test_a_run_that_started_a_run_of_its_own_job_pays_for_what_both_delegated(
+    ledger: HandMadeLedger,
+) -> None:
+    job_run(ledger, "first", "2026-06-30T03:00", "j")
+    job_run(ledger, "second", "2026-06-30T03:01", "j")
+    ledger.edge("second", "first", "t")
+    ledger.edge("leaf", "second", "u")
+    for session, usd in (("first", 1.0), ("second", 2.0), ("leaf", 4.0)):
+        ledger.call(session, usd)
+    ledger.call("second", None)
+    assert ledger.ask("cron_attribution", f"{MONEY} unpriced_calls") == [("j", 7.0, 3.0, 4.0, 1)]
+    assert ledger.ask(
+        "cron_runs", "session_id total_usd own_usd delegated_usd unpriced_calls", cron_job_id="j"
+    ) == [("second", 2.0, 2.0, None, 1), ("first", 5.0, 1.0, 4.0, 0)]
+
+
+def test_of_more_than_a_thousand_runs_the_newest_are_shown(ledger: HandMadeLedger) -> None:
+    for number in range(1001):
+        job_run(ledger, f"r{number:04}", f"2026-06-30T{number // 60:02}:{number % 60:02}", "j")
+    rows = ledger.ask("cron_runs", "session_id", cron_job_id="j")
+    assert len(rows) == 1000
+    assert (rows[0], rows[-1]) == (("r1000",), ("r0001",))
 
 
 def test_a_tree_that_no_job_started_counts_in_none(ledger: HandMadeLedger) -> None:
@@ -154,10 +180,10 @@ def test_a_cycle_ends_and_counts_each_session_once(ledger: HandMadeLedger) -> No
     ledger.edge("below", "lost", "t")
     for session in ("lost", "strayed", "below"):
         ledger.call(session, 4.0)
-    # A cycle has no root: the child hangs on no job, yet lies below the run.
+    # A cycle has no root, so the child hangs on no job although it lies below the run.
     assert ledger.ask("cron_attribution", MONEY) == [("j", 1.0, 1.0, None)]
     assert ledger.ask("cron_runs", "total_usd own_usd delegated_usd", cron_job_id="j") == [
-        (3.0, 1.0, 2.0)
+        (1.0, 1.0, None)
     ]
 
 
@@ -189,6 +215,25 @@ def test_a_profile_restricts_runs_and_calls(ledger: HandMadeLedger) -> None:
         ("j", 3.0, 1.0, 2.0, 1)
     ]
     assert ledger.ask("cron_runs", "session_id", cron_job_id="j", profile="work") == [("mine",)]
+
+
+def test_a_child_of_another_profile_costs_its_own_profile(ledger: HandMadeLedger) -> None:
+    job_run(ledger, "run", "2026-06-30T03:00", "j", profile="work")
+    ledger.run("child", profile="home")
+    ledger.edge("child", "run", "t")
+    ledger.call("run", 1.0)
+    ledger.call("child", 2.0)
+    for profile, own, delegated in (("work", 1.0, None), ("home", None, 2.0)):
+        total = own or delegated
+        assert ledger.ask("cron_attribution", MONEY, profile=profile) == [
+            ("j", total, own, delegated)
+        ]
+        assert ledger.ask(
+            "cron_runs",
+            "session_id total_usd own_usd delegated_usd",
+            cron_job_id="j",
+            profile=profile,
+        ) == [("run", total, own, delegated)]
 
 
 def test_a_job_is_named_as_the_host_names_it(ledger: HandMadeLedger, hermes_home: Path) -> None:

@@ -101,6 +101,13 @@ def test_a_session_alone_is_a_tree(ledger: HandMadeLedger) -> None:
     ]
 
 
+def test_a_child_of_which_nothing_else_is_known_is_a_tree_of_one(ledger: HandMadeLedger) -> None:
+    ledger.edge("child", "gone", "t")
+    assert ledger.ask("delegation_tree", session_id="child") == [
+        ("child", None, None, 0, "child", None, None, 0, 0, 0)
+    ]
+
+
 def test_no_session_gives_no_rows(ledger: HandMadeLedger) -> None:
     ledger.run("")
     ledger.edge("child", "", "t")

@@ -1,3 +1,9 @@
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from hermes_telemetry.store.models import is_free_tier_transition, is_known_free_model
 from support.ledger import HandMadeLedger, stored
 
 SPEND = "model provider status spend_since_usd calls_since paid_model"
@@ -57,6 +63,46 @@ def test_a_look_alike_is_another_model(ledger: HandMadeLedger) -> None:
         ("m:free", "free", None),
         ("mini", "flipped", "mini"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("free", "paid", "explains"),
+    [
+        (("m", "p"), ("m", "p"), True),
+        (("M", "p"), ("m", "p"), True),
+        (("m", ""), ("m", "p"), True),
+        (("m", "p"), ("m", "q"), False),
+        (("m:free", "p"), ("m:free", "p"), True),
+        (("m:free", "p"), ("m", "p"), True),
+        # It is free everywhere, so it is news of no provider that it is not free there.
+        (("m:free", ""), ("m", "p"), False),
+        (("m:free", "p"), ("m", "q"), False),
+        (("Lab/M:Free", "p"), ("lab/m", "p"), True),
+        (("lab/m:free", "p"), ("Lab/M-2", "p"), True),
+        (("m:free", "p"), ("m:paid", "p"), True),
+        (("m:free", "p"), ("m/v2", "p"), True),
+        (("m:free", "p"), ("m_v2", "p"), True),
+        (("m:free", "p"), ("mini", "p"), False),
+        (("m:free", "p"), ("xm", "p"), False),
+        # Another free id is no paid name of this one.
+        (("m:free", "p"), ("m-coder:free", "p"), False),
+        (("m:free", "p"), ("m-coder:FREE", "p"), False),
+        (("m:free:free", "p"), ("m:free", "p"), False),
+        ((":free", "p"), ("-m", "p"), False),
+    ],
+)
+def test_a_flip_is_told_of_the_free_id_by_which_it_was_recorded(
+    ledger: HandMadeLedger, free: tuple[str, str], paid: tuple[str, str], explains: bool
+) -> None:
+    ledger.free(*free, "2026-05-01T10:00")
+    with closing(sqlite3.connect(ledger.path)) as connection:
+        recorded = is_known_free_model(connection, *paid) or is_free_tier_transition(
+            connection, *paid
+        )
+    assert (recorded is not None) == explains
+    ledger.flip(*paid, "2026-06-01T10:00", 0.5, "a")
+    rows = ledger.ask("free_paid_history", "model provider status paid_model")
+    assert ((*free, "flipped", paid[0]) in rows) == explains
 
 
 def test_a_flip_at_another_provider_leaves_a_model_free(ledger: HandMadeLedger) -> None:

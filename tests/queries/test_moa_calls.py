@@ -31,5 +31,14 @@ def test_nothing_said_means_thirty_days_and_every_profile(ledger: HandMadeLedger
     assert ledger.ask("moa_calls", "at_least_usd", since="all", until="2026-06-01") == [(1.0,)]
 
 
+def test_of_more_than_a_thousand_calls_the_newest_are_shown(ledger: HandMadeLedger) -> None:
+    for number in range(1001):
+        minute = f"2026-06-30T{number // 60:02}:{number % 60:02}"
+        ledger.call("a", float(number), minute, moa_preset="council")
+    rows = ledger.ask("moa_calls", "at_least_usd")
+    assert len(rows) == 1000
+    assert (rows[0], rows[-1]) == ((1000.0,), (1.0,))
+
+
 def test_an_empty_ledger_has_no_presets(ledger: HandMadeLedger) -> None:
     assert ledger.ask("moa_calls", since="all") == []

@@ -36,5 +36,21 @@ def test_a_model_that_answered_later_is_there_again(ledger: HandMadeLedger) -> N
     ]
 
 
+def test_without_a_provider_it_is_the_calls_without_one_that_answer(
+    ledger: HandMadeLedger,
+) -> None:
+    for model, provider in (("null", None), ("empty", ""), ("elsewhere", "q")):
+        ledger.gone(model, "2026-06-01T10:00", provider="")
+        ledger.call("a", 0.5, "2026-06-02T10:00", model=model, provider=provider)
+    ledger.gone("named", "2026-06-01T10:00", provider="p")
+    ledger.call("a", 0.5, "2026-06-02T10:00", model="named", provider=None)
+    assert sorted(ledger.ask("models_unavailable", "model status")) == [
+        ("elsewhere", "gone"),
+        ("empty", "answers again"),
+        ("named", "gone"),
+        ("null", "answers again"),
+    ]
+
+
 def test_an_empty_ledger_misses_no_model(ledger: HandMadeLedger) -> None:
     assert ledger.ask("models_unavailable") == []

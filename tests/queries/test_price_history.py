@@ -55,6 +55,38 @@ def test_from_nothing_there_is_no_per_cent_and_to_nothing_it_is_all(
     ]
 
 
+def test_of_equal_changes_the_one_of_the_rate_that_is_named_first_is_told(
+    ledger: HandMadeLedger,
+) -> None:
+    def tariff(day: str, input: float, output: float, read: float, write: float) -> None:
+        ledger.tariff(
+            *(input, output, f"2026-05-{day}"),
+            cache_read_cost_per_million=read,
+            cache_write_cost_per_million=write,
+        )
+
+    tariff("01", 2.0, 8.0, 2.0, 2.0)
+    tariff("02", 3.0, 4.0, 1.0, 3.0)  # +50, -50, -50, +50
+    tariff("03", 3.0, 6.0, 0.5, 1.5)  # 0, +50, -50, -50
+    tariff("04", 3.0, 6.0, 0.25, 2.25)  # 0, 0, -50, +50
+    assert ledger.ask("price_history", "change_pct") == [(-50.0,), (50.0,), (50.0,), (None,)]
+
+
+def test_of_two_tariffs_of_one_instant_the_one_recorded_later_holds(
+    ledger: HandMadeLedger,
+) -> None:
+    at = "2026-05-01"
+    ledger.tariff(2.0, 2.0, at)
+    ledger.tariff(3.0, 2.0, at)
+    ledger.call("a", 3.0, tokens_in=1_000_000)
+    show = "input_usd_per_million valid_from valid_to change_pct"
+    assert ledger.ask("price_history", show) == [
+        (3.0, stored(at), None, 50.0),
+        (2.0, stored(at), stored(at), None),
+    ]
+    assert ledger.ask("billed_vs_tariff", "tariff_usd") == [(3.0,)]
+
+
 def test_models_and_providers_have_histories_of_their_own(ledger: HandMadeLedger) -> None:
     ledger.tariff(1.0, 1.0, "2026-05-01", model="m", provider="p")
     ledger.tariff(2.0, 2.0, "2026-05-02", model="m", provider="q")

@@ -142,6 +142,28 @@ def test_it_is_told_in_words(query: Query) -> None:
 
 
 @every_query
+def test_every_amount_names_the_count_of_its_unpriced_calls_or_is_exact(query: Query) -> None:
+    """Lower bounds and differences say by their unit what they are."""
+    assert list(query.unpriced) == [column for column, unit in query.units.items() if unit == "usd"]
+    for counted in query.unpriced.values():
+        assert counted == reports.EXACT or query.units[counted] == "count"
+
+
+def test_only_amounts_that_unpriced_calls_cannot_change_are_exact() -> None:
+    assert {
+        (name, column)
+        for name, query in QUERIES.items()
+        for column, counted in query.unpriced.items()
+        if counted == reports.EXACT
+    } == {
+        # A call of its own, the call that flipped a model, and what a run says of itself.
+        ("turn_timeline", "cost_usd"),
+        ("free_paid_history", "first_paid_cost_usd"),
+        ("reconcile", "run_usd"),
+    }
+
+
+@every_query
 def test_money_is_never_without_the_calls_that_have_no_price(query: Query) -> None:
     money = [column for column, unit in query.units.items() if unit.startswith("usd")]
     assert not money or "unpriced_calls" in query.units
@@ -159,9 +181,16 @@ def test_a_chart_draws_columns_of_its_own_on_the_default_axes(query: Query) -> N
 
 
 @every_query
+def test_a_limit_of_rows_is_told(query: Query) -> None:
+    limited = "limit 1000" in statement(query)
+    assert limited == ("newest 1,000" in query.description)
+
+
+@every_query
 def test_the_default_window_is_the_one_that_is_told(query: Query) -> None:
+    told = [parameter.default for parameter in query.parameters if parameter.kind == "since"]
     days = re.search(r"\d+", named_rows(query, "default_window") or "")
-    assert query.window_days == (int(days[0]) if days else None)
+    assert re.findall(r"\d+ days", " ".join(told)) == ([f"{days[0]} days"] if days else [])
 
 
 @every_query
@@ -193,7 +222,7 @@ def test_the_window_and_the_profile_have_one_wording(name: str) -> None:
     assert None not in {named_rows(query, name) for query in windowed}
 
 
-@pytest.mark.parametrize("name", ["utc_days", "local_days", "calendar"])
+@pytest.mark.parametrize("name", ["firsts", "local_days", "calendar"])
 def test_local_days_have_one_wording_but_for_the_table(name: str) -> None:
     daily = [query for query in QUERIES.values() if "day" in query.units]
     texts = {

@@ -35,6 +35,34 @@ def test_runs_that_differ_are_shown_the_largest_difference_first(ledger: HandMad
     ]
 
 
+def test_a_run_that_counts_no_calls_differs_by_those_it_has(ledger: HandMadeLedger) -> None:
+    ledger.run("older build", cost_usd=None, api_calls=None)
+    ledger.call("older build", None)
+    assert ledger.ask("reconcile") == [("older build", 0.0, None, None, None, 1, 1)]
+
+
+def test_calls_without_a_run_differ_from_nothing(ledger: HandMadeLedger) -> None:
+    ledger.call("lost", 1.0, "2026-06-30T10:00")
+    ledger.call("lost", None, "2026-06-30T11:00")
+    assert ledger.ask("reconcile") == [("lost", -1.0, None, 1.0, None, 2, 1)]
+
+
+def test_calls_without_a_run_count_by_the_first_of_them(ledger: HandMadeLedger) -> None:
+    ledger.call("lost", 1.0, "2026-06-29T23:59:59.999999")
+    ledger.call("lost", 2.0, "2026-06-30T10:00")
+    show = "session_id calls_usd"
+    assert ledger.ask("reconcile", show, since="2026-06-29", until="2026-06-29") == [("lost", 3.0)]
+    assert ledger.ask("reconcile", show, since="2026-06-30", until="2026-06-30") == []
+
+
+def test_calls_without_a_run_are_of_their_roots_profile(ledger: HandMadeLedger) -> None:
+    ledger.run("root", profile="work")
+    ledger.edge("lost", "root", "t")
+    ledger.call("lost", 1.0)
+    ledger.call("stray", 1.0)
+    assert ledger.ask("reconcile", "session_id", profile="work") == [("lost",)]
+
+
 def test_runs_count_by_their_start_with_all_of_their_calls(ledger: HandMadeLedger) -> None:
     for session, started in (
         ("before", "2026-06-29T23:59:59.999999"),

@@ -47,6 +47,8 @@ def test_a_bound_that_is_no_time_is_refused_by_name(
         reports.run(connection, QUERIES["cost_by_day"], {name: "yesterday"})
 
 
+# Datasette, where a test has loaded it, makes SQLite report what a function raised.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_in_another_shell_a_bound_that_is_no_time_is_an_error_not_an_empty_answer(
     connection: sqlite3.Connection,
 ) -> None:
@@ -55,20 +57,33 @@ def test_in_another_shell_a_bound_that_is_no_time_is_an_error_not_an_empty_answe
         connection.execute(QUERIES["cost_by_day"].sql, given).fetchall()
 
 
-def test_every_query_has_its_default_window(connection: sqlite3.Connection) -> None:
-    assert {name: query.window_days for name, query in QUERIES.items() if query.window_days} == {
-        "billed_vs_tariff": 30,
-        "cache_savings": 30,
-        "cost_by_day": 30,
-        "cost_by_day_and_model": 30,
-        "cost_by_model": 30,
-        "cost_per_turn": 7,
-        "cron_attribution": 30,
-        "estimated_share": 30,
-        "failed_attempts": 30,
-        "moa_calls": 30,
-        "reconcile": 30,
-        "subagent_turns": 30,
+def test_both_bounds_are_refused_at_once(connection: sqlite3.Connection) -> None:
+    given = {"since": "30", "until": "1.7.2026", "profile": "work"}
+    assert list(reports.unreadable(QUERIES["cost_by_day"], given)) == ["since", "until"]
+    with pytest.raises(ValueError, match=r"since: '30' is .*; until: '1\.7\.2026' is "):
+        reports.run(connection, QUERIES["cost_by_day"], given)
+
+
+def test_every_query_has_its_default_window() -> None:
+    assert {
+        name: parameter.default
+        for name, query in QUERIES.items()
+        for parameter in query.parameters
+        if parameter.kind == "since"
+    } == {
+        "billed_vs_tariff": "30 days",
+        "cache_savings": "30 days",
+        "cost_by_day": "30 days",
+        "cost_by_day_and_model": "30 days",
+        "cost_by_model": "30 days",
+        "cost_per_turn": "7 days, or no bound with a session_id",
+        "cron_attribution": "30 days",
+        "cron_runs": "no bound",
+        "estimated_share": "30 days",
+        "failed_attempts": "30 days",
+        "moa_calls": "30 days",
+        "reconcile": "30 days",
+        "subagent_turns": "30 days",
     }
 
 
@@ -84,6 +99,20 @@ def test_a_front_matter_with_a_word_that_means_nothing_is_refused(more: str) -> 
     text = f"/*\ntitle: t\ndescription: d\nparameters: {{}}\nunits: {{}}\n{more}\n*/\nselect 1"
     with pytest.raises(TypeError, match="unexpected keyword"):
         reports.parse_query("spend", text)
+
+
+@pytest.mark.parametrize(
+    "front_matter", ["title: t\ndescription: d", "units: {n: count}", "a text"]
+)
+def test_a_front_matter_that_lacks_what_is_told_is_refused(front_matter: str) -> None:
+    with pytest.raises(TypeError):
+        reports.parse_query("spend", f"/*\n{front_matter}\n*/\nselect 1 as n")
+
+
+def test_a_front_matter_may_say_nothing_of_parameters_amounts_and_chart() -> None:
+    text = "/*\ntitle: t\ndescription: d\nunits: {n: count}\n*/\nselect 1 as n"
+    query = reports.parse_query("spend", text)
+    assert (query.parameters, query.unpriced, query.chart) == ((), {}, None)
 
 
 def test_the_functions_of_the_queries_are_there_for_ones_own(

@@ -89,6 +89,39 @@ def test_a_profile_shows_the_subagents_of_its_roots(ledger: HandMadeLedger) -> N
     assert ledger.ask("subagent_turns", "child_session_id", profile="work") == [("my child",)]
 
 
+def test_under_a_profile_only_calls_of_it_are_summed(ledger: HandMadeLedger) -> None:
+    ledger.run("root", profile="work")
+    ledger.run("split", profile="home")
+    ledger.run("child", profile="work")
+    ledger.run("grandchild", profile="home")
+    ledger.edge("child", "root", "t")
+    ledger.edge("grandchild", "child", "u")
+    ledger.call("root", 1.0, turn="t")
+    ledger.call("split", 2.0, turn="t")
+    ledger.call("split", None, turn="t")
+    ledger.call("child", 4.0, turn="u")
+    ledger.call("grandchild", 8.0)
+    ledger.call("grandchild", None)
+    columns = (
+        "child_session_id child_usd child_subtree_usd parent_turn_usd"
+        " child_subtree_unpriced_calls parent_turn_unpriced_calls"
+    )
+    assert ledger.ask("subagent_turns", columns, profile="work") == [("child", 4.0, 4.0, 1.0, 0, 0)]
+    assert sorted(ledger.ask("subagent_turns", columns)) == [
+        ("child", 4.0, 12.0, 3.0, 1, 1),
+        ("grandchild", 8.0, 8.0, 4.0, 1, 0),
+    ]
+
+
+def test_of_more_than_a_thousand_subagents_the_newest_are_shown(ledger: HandMadeLedger) -> None:
+    for number in range(1001):
+        minute = f"2026-06-30T{number // 60:02}:{number % 60:02}"
+        ledger.edge(f"c{number:04}", "root", "t", minute)
+    rows = ledger.ask("subagent_turns", "child_session_id")
+    assert len(rows) == 1000
+    assert (rows[0], rows[-1]) == (("c1000",), ("c0001",))
+
+
 # --- the precondition
 
 
