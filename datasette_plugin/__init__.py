@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datasette import hookimpl
 
-from . import cells, compat, ledgers, queries, sqlfunctions
+from . import bounds, cells, compat, ledgers, queries, sqlfunctions
 
 
 @hookimpl(tryfirst=True)  # before another plugin merges something into the user's metadata
@@ -19,13 +19,15 @@ async def startup(datasette):
 @hookimpl
 def asgi_wrapper(datasette):
     def wrap(app):
-        async def with_current_ledgers(scope, receive, send):
-            # A recorder makes or upgrades a file whenever it likes: no restart is needed to see it.
+        async def answer(scope, receive, send):
             if scope["type"] == "http":
+                # A recorder makes or upgrades a file whenever it likes: no restart is needed.
                 await ledgers.of(datasette).refresh(datasette)
+                if await bounds.refused(datasette, app, scope, receive, send):
+                    return
             await app(scope, receive, send)
 
-        return with_current_ledgers
+        return answer
 
     return wrap
 
@@ -55,8 +57,10 @@ def get_metadata(datasette, key):
 
 
 @hookimpl
-def render_cell(value, column, database, datasette):
-    return cells.link(datasette, ledgers.of(datasette).queries(database), database, column, value)
+def render_cell(row, value, column, database, datasette):
+    available = ledgers.of(datasette).queries(database)
+    linked = cells.link(datasette, available, database, column, value)
+    return linked or cells.lower_bound(available, row, column, value)
 
 
 @hookimpl

@@ -1,12 +1,17 @@
-"""Links from identifiers to the query that answers for them: the schema has no foreign keys."""
+"""Cells: identifiers lead to the query that answers for them, and lower bounds say that they are.
+
+The schema has no foreign keys; and a sum with unpriced calls in it is less than was spent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import TYPE_CHECKING
+from collections.abc import Container, Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup
+
+from hermes_telemetry.reports import Query
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -39,4 +44,19 @@ def link(
             return Markup('<a href="{}?{}">{}</a>').format(
                 path, urlencode({parameter: value}), value
             )
+    return None
+
+
+def lower_bound(available: Mapping[str, Query], row: Any, column: str, value: object) -> str | None:
+    """The amount with "≥" before it if calls without a price belong to it; None otherwise.
+
+    A row of a canned query is known by its columns; 0.65 does not tell which query is shown.
+    """
+    if not isinstance(value, int | float):
+        return None
+    columns = tuple(row.keys())
+    for query in available.values():
+        count = query.unpriced.get(column)
+        if count in columns and tuple(query.units) == columns and row[count]:
+            return f"≥ {value}"
     return None

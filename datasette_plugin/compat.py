@@ -1,25 +1,20 @@
 """Everything in which Datasette 0.65 and 1.0 differ for this plugin, told apart by what they offer.
 
-0.65 asks, by hooks, at each request. 1.0 is told: its internal database holds queries and
-descriptions, and `publish` writes them when a database is first seen or changes.
+0.65 asks, by hooks, at each request. 1.0 is told, when a database is first seen or changes.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from . import descriptions, queries
+from . import descriptions, told
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
     from .ledgers import Ledger, Ledgers
-
-_SOURCE = "hermes-telemetry"
-_ORDERS = {"sort", "sort_desc"}
 
 
 def _is_told(datasette: Datasette) -> bool:
@@ -39,7 +34,7 @@ def metadata(attached: Ledgers) -> dict[str, Any]:
         theirs = attached.user_metadata(name).get("tables") or {}
         for table, column in descriptions.newest_first(ledger).items():
             # Beside the user's own order, ours would be an error on that table's page.
-            if not _ORDERS & (theirs.get(table) or {}).keys():
+            if not told.ORDERS & (theirs.get(table) or {}).keys():
                 databases[name]["tables"][table]["sort_desc"] = column
     return {"databases": databases}
 
@@ -55,43 +50,16 @@ async def can_view_database(datasette: Datasette, actor: dict | None, database: 
     return await datasette.allowed(action="view-database", resource=resource, actor=actor)
 
 
+async def sql_of(datasette: Datasette, database: str, name: str) -> str | None:
+    """The SQL of the query that `database` has under this name, whosever it is; None for none."""
+    if _is_told(datasette):
+        stored = await datasette.get_query(database, name)
+        return stored and stored.sql
+    canned = await datasette.get_canned_query(database, name, actor=None)
+    return canned and canned["sql"]
+
+
 async def publish(datasette: Datasette, database: str, ledger: Ledger | None) -> None:
     """Tell 1.0 what `database` offers now; None when it is no ledger."""
-    if not _is_told(datasette):
-        return
-    offered = ledger.queries if ledger else {}
-    for name, query in offered.items():
-        # Not by list_queries, which hides what is not public.
-        present = await datasette.get_query(database, name)
-        if present is None or present.source == _SOURCE:
-            said = queries.canned(query)
-            said["parameters"] = said.pop("params")
-            await datasette.add_query(database, name, is_trusted=True, source=_SOURCE, **said)
-    # An internal database that is a file holds what an earlier run said, of other files too.
-    await datasette.get_internal_database().execute_write(
-        "delete from queries where source = ?"
-        " and (database_name = ? and name not in (select value from json_each(?))"
-        " or database_name not in (select value from json_each(?)))",
-        [_SOURCE, database, json.dumps(list(offered)), json.dumps(list(datasette.databases))],
-    )
-    if ledger:
-        await _describe(datasette, database, descriptions.of_ledger(ledger))
-        # 1.0 reads the order of a table from its configuration alone.
-        tables = datasette.config.setdefault("databases", {}).setdefault(database, {})
-        tables = tables.setdefault("tables", {})
-        for table, column in descriptions.newest_first(ledger).items():
-            if not _ORDERS & tables.setdefault(table, {}).keys():
-                tables[table]["sort_desc"] = column
-
-
-async def _describe(datasette: Datasette, name: str, said: Mapping[str, Any]) -> None:
-    """Tell 1.0 the descriptions, but for those it has: the user's, or ours from an earlier run."""
-    key = "description"
-    if key not in await datasette.get_database_metadata(name):
-        await datasette.set_database_metadata(name, key, said[key])
-    for table, about in said["tables"].items():
-        if key not in await datasette.get_resource_metadata(name, table):
-            await datasette.set_resource_metadata(name, table, key, about[key])
-        for column, text in about["columns"].items():
-            if key not in await datasette.get_column_metadata(name, table, column):
-                await datasette.set_column_metadata(name, table, column, key, text)
+    if _is_told(datasette):
+        await told.tell(datasette, database, ledger)

@@ -118,3 +118,18 @@ def test_in_another_database_the_same_words_are_no_links(sites: Sites, tmp_path:
     page = sites(tmp_path / "shop.db").page("/shop/visits")
     assert "visitor" in page.text
     assert "visitor" not in [words for words, _ in page.links]
+
+
+def test_an_amount_with_unpriced_calls_in_it_is_shown_as_a_lower_bound(
+    sites: Sites, ledger: Path
+) -> None:
+    for day, cost in (("2026-07-01", 0.75), ("2026-07-01", None), ("2026-07-02", 0.5)):
+        insert(ledger, "llm_calls", session_id="s", ts=f"{day}T12:00:00", cost_usd=cost)
+    site = sites(ledger)
+    page = site.page("/telemetry/cost_by_day?since=all")
+    assert "≥ 0.75" in page.text
+    assert "0.5" in page.text
+    assert "≥ 0.5" not in page.text
+    assert site.get("/telemetry/cost_by_day.json?_shape=array&since=all").json()[1]["cost_usd"] == (
+        0.75
+    )

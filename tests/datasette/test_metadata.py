@@ -1,16 +1,18 @@
 """Tables and columns are described with their units, and the newest rows come first."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from hermes_telemetry_datasette import descriptions
 from support import old_ledger
-from support.datasette_site import Site
+from support.datasette_site import KEEPS_QUERIES, Site
 from support.rows import insert
 from support.tree import ROOT
 
@@ -102,6 +104,52 @@ def test_the_users_own_descriptions_win(sites: Sites, ledger: Path) -> None:
     assert "sender_id Person who wrote to the agent" in page.text
 
 
+@pytest.fixture
+def kept(tmp_path: Path) -> dict[str, Any]:
+    """Arguments of a Datasette that goes on with what an earlier one kept, where a line can."""
+    return {"internal": str(tmp_path / "internal.db")} if KEEPS_QUERIES else {}
+
+
+@pytest.fixture
+def an_earlier_release(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Until the end of its block, or `undo`, metadata.yml says other things than today."""
+    shipped = deepcopy(descriptions._shipped())
+    shipped["description"] = "Earlier words."
+    shipped["tables"]["runs"]["description"] = "Earlier words on runs."
+    shipped["tables"]["runs"]["columns"]["status"] = "Earlier words on status."
+    with monkeypatch.context() as patch:
+        patch.setattr(descriptions, "_shipped", lambda: shipped)
+        yield patch
+
+
+def test_todays_words_replace_those_of_an_earlier_release(
+    sites: Sites, ledger: Path, kept: dict[str, Any], an_earlier_release: pytest.MonkeyPatch
+) -> None:
+    page = sites(ledger, **kept).page("/telemetry/runs")
+    assert "Earlier words on runs." in page.text
+    assert "status Earlier words on status." in page.text
+    an_earlier_release.undo()
+    site = sites(ledger, **kept)
+    assert "Money is in US dollars at list prices" in site.page("/telemetry").text
+    page = site.page("/telemetry/runs")
+    assert "One row per session" in page.text
+    assert "status running, ok, error or interrupted" in page.text
+    assert "Earlier words" not in page.text
+
+
+def test_the_users_words_outlast_a_release(
+    sites: Sites, ledger: Path, kept: dict[str, Any], an_earlier_release: pytest.MonkeyPatch
+) -> None:
+    sites(ledger, **kept).page("/telemetry/runs")
+    mine = {"tables": {"runs": {"description": "Mine.", "columns": {"status": "How it went"}}}}
+    kept["metadata"] = {"databases": {"telemetry": mine}}
+    sites(ledger, **kept).page("/telemetry/runs")
+    an_earlier_release.undo()
+    page = sites(ledger, **kept).page("/telemetry/runs")
+    assert "Mine." in page.text
+    assert "status How it went" in page.text
+
+
 def test_an_older_file_is_described_by_the_columns_it_has(sites: Sites, tmp_path: Path) -> None:
     old = old_ledger.build(tmp_path / "old.db", 12)
     page = sites(old).page("/old/llm_calls")
@@ -172,3 +220,10 @@ def test_the_users_own_order_wins(order: str, sites: Sites, ledger: Path) -> Non
     site = sites(ledger, metadata={"databases": {"telemetry": mine}})
     sessions = [row["session_id"] for row in site.rows("/telemetry/runs.json?_shape=array")]
     assert sessions == (["a", "b", "c"] if order == "sort" else ["c", "b", "a"])
+
+
+def test_the_model_of_a_call_is_the_one_that_was_asked(described: dict[str, Any]) -> None:
+    for table in ("llm_calls", "daily_costs_utc"):
+        text = described[table]["columns"]["model"]
+        assert " made to, as the host names it" in text
+        assert "served" not in text

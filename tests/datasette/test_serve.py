@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -113,6 +114,13 @@ def test_the_login_link_signs_in_as_root_once(filled: Path) -> None:
             assert stranger.get(server.login).status_code == 403
 
 
+def test_the_login_is_offered_for_nothing_that_does_not_exist(filled: Path) -> None:
+    with serving(filled, "--host", "0.0.0.0") as server:
+        said = "".join(server.lines) + server.warnings()
+        assert f"Log in as root (works once): {server.login}\n" in said
+        assert re.search("prune|save|chart|delete", said) is None
+
+
 def test_several_files_are_served_side_by_side(filled: Path, tmp_path: Path) -> None:
     other = tmp_path / "host-b.db"
     other.write_bytes(filled.read_bytes())
@@ -137,12 +145,14 @@ def test_it_ends_cleanly(filled: Path, how: int) -> None:
         assert server.warnings() == ""
 
 
-def test_the_demo_is_served_and_gone_at_the_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_the_demo_is_served_and_gone_at_the_end(tmp_path: Path, how: int) -> None:
     with serving("--demo", TMPDIR=str(tmp_path)) as server:
         days = server.client.get("telemetry/cost_by_day.json?_shape=array&since=all").json()
         assert sum(day["calls"] for day in days) == 9000
         assert list(tmp_path.glob("hermes-telemetry-*/telemetry.db")) != []
-        server.stop(signal.SIGTERM)
+        assert server.stop(how) == 0
+        assert server.warnings() == ""
     assert list(tmp_path.glob("hermes-telemetry-*")) == []
 
 
@@ -162,13 +172,16 @@ def test_a_loopback_address_gives_no_warning(filled: Path) -> None:
 
 
 def test_the_advice_for_a_login_holds(filled: Path, tmp_path: Path) -> None:
-    with serving(filled, "--host", "0.0.0.0") as server:
-        command = server.warnings().splitlines()[1].rpartition("run instead: datasette ")[2].split()
+    spaced = tmp_path / "my ledgers" / "telemetry.db"
+    spaced.parent.mkdir()
+    filled.rename(spaced)
+    with serving(spaced, "--host", "0.0.0.0") as server:
+        advice = server.warnings().splitlines()[1].rpartition("run instead: datasette ")[2]
+    command = shlex.split(advice)
     (tmp_path / "login.json").write_text('{"allow": {"id": "root"}}', encoding="utf-8")
-    command[command.index("login.json")] = str(tmp_path / "login.json")
     asked = subprocess.run(
         [sys.executable, "-m", "datasette", *command, "--get", "/telemetry.json"],
-        cwd=filled.parent,
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
