@@ -154,20 +154,21 @@ def _recorded(
     from contextlib import closing
 
     from .. import reports
-    from ..store.files import open_ledger
+    from ..store.files import db_option, open_ledger
+    from .bill_csv import NO_MODEL
 
     query = reports.load_queries()["cost_by_day_and_model"]
     with closing(open_ledger(path)) as ledger:
         reports.prepare_connection(ledger, zone)
         reason = reports.unavailable(ledger, query)
         if reason is not None:
-            raise InputError(reason)
+            raise InputError(f"{reason}{db_option(path)}")
         columns, rows = reports.run(ledger, query, {"since": since, "until": until})
     records = [dict(zip(columns, row, strict=True)) for row in rows]
     return [
         (
             row["day"],
-            row["model"] or "",
+            row["model"] or NO_MODEL,
             _Line(None, row["cost_usd"], row["calls"], row["unpriced_calls"]),
         )
         for row in records

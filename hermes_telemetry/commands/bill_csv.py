@@ -15,6 +15,7 @@ from typing import TextIO
 from ..windows import time_zone
 from .options import InputError
 
+NO_MODEL = "(no model)"
 # "$1,234.50", "-0.25", "1.2e-05"
 _AMOUNT = re.compile(
     r"(?P<sign>-?)\$?(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d*\.?\d+(?:[eE][+-]?\d{1,3})?|\d+\.)"
@@ -23,7 +24,8 @@ _AMOUNT = re.compile(
 
 @dataclass(frozen=True)
 class Charge:
-    """One line of the export: a day (YYYY-MM-DD), a model as the provider names it, and USD."""
+    """One line of the export: a day (YYYY-MM-DD), a model as the provider names it (`NO_MODEL` for
+    a fee that is of none), and USD."""
 
     day: str
     model: str
@@ -65,10 +67,10 @@ def _charges(file: TextIO, path: Path, columns: Columns, zone: str) -> Iterator[
         for row in lines:
             if not any(cell.strip() for cell in row):
                 continue
-            where = f"{path.name}, line {lines.line_num}"
-            cells = [_cell(row, place, header[place], where) for place in places]
-            told = [f"{where}, column {header[place].strip()!r}" for place in places]
-            yield Charge(_day(cells[0], zone, told[0]), cells[1], _usd(cells[2], told[2]))
+            day, model, usd = (row[at].strip() if at < len(row) else "" for at in places)
+            where = f"{path.name}, line {lines.line_num}, column"
+            date_at, _, cost_at = (f"{where} {header[place].strip()!r}" for place in places)
+            yield Charge(_day(day, zone, date_at), model or NO_MODEL, _usd(usd, cost_at))
     except csv.Error as error:
         raise InputError(f"{path.name}, line {lines.line_num}: {error}") from error
 
@@ -81,14 +83,9 @@ def _place(names: Sequence[str], wanted: str, path: Path) -> int:
         raise InputError(f"{path.name} has no column {wanted!r} (it has: {known})") from None
 
 
-def _cell(row: Sequence[str], place: int, name: str, where: str) -> str:
-    text = row[place].strip() if place < len(row) else ""
-    if not text:
-        raise InputError(f"{where}, column {name.strip()!r}: it is empty")
-    return text
-
-
 def _day(text: str, zone: str, where: str) -> str:
+    if not text:
+        raise InputError(f"{where}: it is empty")
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
@@ -105,6 +102,8 @@ def _day(text: str, zone: str, where: str) -> str:
 
 
 def _usd(text: str, where: str) -> Decimal:
+    if not text:
+        raise InputError(f"{where}: it is empty")
     amount = _AMOUNT.fullmatch(text)
     if amount is None:
         raise InputError(f"{where}: {text!r} is no amount in USD (1.25)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,7 +60,7 @@ def run(namespace: argparse.Namespace) -> int:
         until=namespace.until,
     )
     print(f"{path}: {namespace.calls:,} calls in {namespace.days} days")
-    print(f"look at it: hermes-telemetry serve {path}")
+    print(f"look at it: hermes-telemetry serve {shlex.quote(str(path))}")
     return 0
 
 

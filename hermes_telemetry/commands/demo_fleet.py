@@ -8,22 +8,25 @@ listed, built-in, free, declared, a family's, the host's tariff, assumed, and no
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..pricing import Catalog, Price, Rates, Usage
+from ..pricing import Catalog, Estimate, Price, Rates, Usage
 from ..windows import timestamp
 from .demo_time import moment
 
 # When the price file changes and the stealth model begins to cost, as a share of the period.
 TURNING_POINT = 0.72
+# When the router drops a model's ":free" id: what called it calls the paid id from then on.
+_FREE_ID_DROPPED = 0.81
 
 _BEFORE = """
 models:
   qwen/qwen3-coder: {input: 0.30, output: 1.20, _source: openrouter}
   stealth/horizon-beta: {input: 0, output: 0, _source: openrouter}
+  z-ai/glm-4.5-air: {input: 0.20, output: 1.10, _source: openrouter}
   moonshotai/kimi-k2: {input: 0.55, output: 2.20, cache_read: 0.15, _source: openrouter}
   gpt-5.1-codex: {providers: {openai-codex: {_subscription: true}}}
   llama-3.3-70b-instruct: {input: 0.60, output: 0.60}
@@ -57,6 +60,7 @@ DEEPSEEK = Model("deepseek", "deepseek-chat", 45)
 QWEN = Model("openrouter", "qwen/qwen3-coder", 60, caches=False)
 STEALTH = Model("openrouter", "stealth/horizon-beta", 90, caches=False)
 FREE = Model("openrouter", "z-ai/glm-4.5-air:free", 40, caches=False)
+NO_LONGER_FREE = replace(FREE, name=FREE.name.removesuffix(":free"))
 GONE = Model("openrouter", "mistralai/devstral-2512:free", 70, caches=False)
 CODEX = Model("openai-codex", "gpt-5.1-codex", 65, reasoning=0.6)
 NEMOTRON = Model("nvidia", "nvidia/nemotron-3-ultra-550b-a55b", 50, caches=False, reasoning=0.4)
@@ -99,18 +103,11 @@ _TARIFFS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """What a call costs in USD (None: no price) and the fields of its row that say why."""
-
-    cost_usd: float | None
-    fields: dict[str, Any]
-
-
 class Fleet:
-    """Prices calls by their time; `begin` and `end` bound the period, in µs since 1970.
+    """Who answers calls and at which price, by their time.
 
-    `folder` takes the two states of the price file.
+    `begin` and `end` bound the period, in µs since 1970. `folder` takes the two states of the
+    price file.
     """
 
     def __init__(self, folder: Path, begin: int, end: int) -> None:
@@ -123,19 +120,14 @@ class Fleet:
             (home / "pricing.yaml").write_text(text, encoding="utf-8")
             self._catalogs[name] = Catalog(home, tariff=_tariff)
 
-    def charge(self, model: Model, usage: Usage, at: int) -> Charge:
+    def offered(self, model: Model, at: int) -> Model:
+        """What a session that begins at `at` gets where it asks for `model`."""
+        return NO_LONGER_FREE if model is FREE and at >= self._at(_FREE_ID_DROPPED) else model
+
+    def estimate(self, model: Model, usage: Usage, at: int) -> Estimate:
         """The cost of a call that ends at `at`."""
         catalog = self._catalogs["after" if at >= self._turning_point else "before"]
-        estimate = catalog.estimate_cost(usage, model.name, model.provider, moment(at))
-        return Charge(
-            estimate.cost_usd,
-            {
-                "price": estimate.record,
-                "provider_assumed": int(
-                    estimate.price is not None and estimate.price.basis == "assumed"
-                ),
-            },
-        )
+        return catalog.estimate_cost(usage, model.name, model.provider, moment(at))
 
     def tariff_changes(self) -> Iterable[tuple[int, dict[str, Any]]]:
         """When the host resolved which new tariff: (time, fields of the snapshot), in order."""

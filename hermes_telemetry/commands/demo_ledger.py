@@ -88,9 +88,8 @@ def _in_time_order(
 def _writes(
     events: Iterator[Event], fleet: Fleet, progress: Callable[[int], None]
 ) -> Iterator[Write]:
-    """The store's writes for `events`, and for what follows from them about prices."""
+    """The store's writes for `events`, and the host's new tariffs between them."""
     tariffs = list(fleet.tariff_changes())
-    free: dict[tuple[str, str], str] = {}
     calls = 0
     for event in events:
         ts = timestamp(moment(event.at))
@@ -98,26 +97,5 @@ def _writes(
             yield Write("record_pricing_snapshot", tariffs.pop(0)[1])
         yield Write(event.name, {**event.fields, "ts": ts})
         if event.name == "record_llm_call":
-            yield from _free_or_paid(event, ts, free)
             calls += 1
             progress(calls)
-
-
-def _free_or_paid(event: Event, ts: str, free: dict[tuple[str, str], str]) -> Iterator[Write]:
-    """What a recorder remembers of free models; `free` is when each was first seen so."""
-    fields = event.fields
-    pair = (fields["model"], fields["provider"])
-    of_pair = {"model": pair[0], "provider": pair[1], "ts": ts}
-    # An estimate proves nothing about a price.
-    if fields["cost_usd"] is None or fields["estimated"]:
-        return
-    if fields["cost_usd"] == 0 and pair not in free:
-        free[pair] = ts
-        yield Write("record_free_model", of_pair)
-    elif fields["cost_usd"] > 0 and pair in free:
-        flip = {
-            "session_id": fields["session_id"],
-            "first_paid_cost_usd": fields["cost_usd"],
-            "first_free_seen_at": free.pop(pair),
-        }
-        yield Write("record_free_paid_transition", {**of_pair, **flip})

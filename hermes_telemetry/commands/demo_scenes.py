@@ -224,6 +224,7 @@ SET_PIECES: tuple[tuple[float, Callable[[Random, int], Scene]], ...] = (
     (0.78, _gone),
     (0.80, _auth),
     (0.82, _of(HOUSE)),
+    (0.825, _of(FREE)),
     (0.83, _of(CODEX)),
     (0.84, _gone),
     (0.85, _of(KIMI)),
@@ -242,5 +243,3 @@ SET_PIECES: tuple[tuple[float, Callable[[Random, int], Scene]], ...] = (
     (0.98, _storm),
     (1.0, _of(SONNET)),
 )
-SET_PIECE_CALLS = 220
-"""At most so many calls go into the set pieces: no smaller ledger can hold them all."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from ..pricing import Usage
+from ..pricing import Estimate, Usage
+from ..pricing.free_tier import is_free_call, is_paid_call
 from ..store.calls import PROXY_TOOL
 from .demo_failures import BAD_KEY, MODEL_GONE, PASSING, RATE_LIMITED, Failure
 from .demo_fleet import QWEN, Fleet
@@ -90,7 +91,7 @@ class _Session:
         self.id = f"cron_{scene.job}_{stamp}" if scene.job else f"{stamp}_{self._hex(6)}"
         self.now = start
         self._subagent_id = subagent_id
-        self._model = scene.model
+        self._model = fleet.offered(scene.model, start)
         self._context = rng.randint(5_000, 8_000) if subagent_id else rng.randint(9_000, 16_000)
         self._cached = False
         self._calls = 0
@@ -105,7 +106,7 @@ class _Session:
             "start_run",
             platform=scene.platform,
             cron_job_id=scene.job,
-            model=scene.moa_preset or scene.model.name,
+            model=scene.moa_preset or self._model.name,
             sender_id=scene.sender,
             profile=scene.profile,
         )
@@ -171,7 +172,7 @@ class _Session:
         usage = self._usage()
         latency = round(self._rng.lognormvariate(6.6, 0.35) + 1000 * usage.output / self._speed())
         self.now += latency * MS
-        charge = self._fleet.charge(self._model, usage, self.now)
+        estimate = self._fleet.estimate(self._model, usage, self.now)
         self._calls += 1
         self._write(
             "record_llm_call",
@@ -182,15 +183,25 @@ class _Session:
             cache_read_tokens=usage.cache_read,
             cache_write_tokens=usage.cache_write,
             reasoning_tokens=usage.reasoning,
-            cost_usd=charge.cost_usd,
+            cost_usd=estimate.cost_usd,
             latency_ms=latency,
             estimated=int(usage.estimated),
+            provider_assumed=int(estimate.price is not None and estimate.price.basis == "assumed"),
             moa_preset=self.scene.moa_preset,
             turn_id=self._turn_id,
             task_id=self._task_id,
             api_request_id=self._request_id,
-            **charge.fields,
+            price=estimate.record,
         )
+        self._note_free_or_paid(usage, estimate)
+
+    def _note_free_or_paid(self, usage: Usage, estimate: Estimate) -> None:
+        """What a recorder says of the model after each call; what is no news the store drops."""
+        of_model = {"model": self._model.name, "provider": self._model.provider}
+        if is_free_call(usage, estimate):
+            self._events.append(Event(self.now, "record_free_model", of_model))
+        elif is_paid_call(usage, estimate):
+            self._write("note_paid_call", cost_usd=estimate.cost_usd, **of_model)
 
     def _speed(self) -> float:
         """Output tokens per second of this call."""

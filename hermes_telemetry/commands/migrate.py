@@ -12,9 +12,6 @@ from .options import add_command, add_db_option, ledger_path
 if TYPE_CHECKING:
     from .options import Commands
 
-# v17 is the one step that deletes: rows of these tables that have no evidence behind them.
-_PRUNED_BY_V17 = ("known_free_models", "free_paid_transitions")
-
 
 def add_parser(commands: Commands) -> None:
     """`migrate [--db FILE] [--json]`."""
@@ -51,18 +48,15 @@ def run(namespace: argparse.Namespace) -> int:
 def _upgrade(path: Path, *, as_json: bool) -> int:
     from ..store import files, migrations
     from ..store.connection import Ledger
+    from ..store.upgrade import PRUNED_BY_V17, describe_pruned, pruned
 
-    before = files.shape(path, counted=_PRUNED_BY_V17)
+    before = files.shape(path, counted=PRUNED_BY_V17)
     applied = migrations.migrate(path)
     # What recorders had to say meanwhile waits beside the ledger.
     Ledger(path, patient=True).bring_in()
-    after = files.shape(path, counted=_PRUNED_BY_V17)
+    after = files.shape(path, counted=PRUNED_BY_V17)
     added = sorted(after.objects - before.objects)
-    deleted = {
-        table: count - after.rows[table]
-        for table, count in before.rows.items()
-        if count > after.rows[table]
-    }
+    deleted = pruned(before, after)
     if as_json:
         report = {
             "file": str(path),
@@ -83,5 +77,5 @@ def _upgrade(path: Path, *, as_json: bool) -> int:
     if added:
         print("added: " + ", ".join(added))
     for table, count in deleted.items():
-        print(f"deleted: {count} rows of {table} without evidence of being free (v17)")
+        print(f"deleted: {describe_pruned(table, count)}")
     return 0

@@ -28,7 +28,7 @@ def add_parser(commands: Commands) -> None:
 
 def run(namespace: argparse.Namespace) -> int:
     """Optimizes the ledger and says what was missing."""
-    from ..store import maintenance
+    from ..store import files, maintenance
 
     path = ledger_path(namespace)
     optimized = maintenance.optimize(path, _step if sys.stderr.isatty() else None)
@@ -38,7 +38,13 @@ def run(namespace: argparse.Namespace) -> int:
     print("made: " + (", ".join(optimized.made) or "nothing, all indexes and views were there"))
     if optimized.markers_removed:
         print(f"removed: markers of spilled batches that came in: {optimized.markers_removed}")
-    print(f"write-ahead log: {optimized.log_bytes:,} bytes")
+    log = f"write-ahead log: {optimized.log_bytes:,} bytes"
+    if not optimized.log_emptied:
+        log += (
+            ", since a reader holds on to it: close what reads the ledger for long (a browser, a"
+            f" stuck query), then run `hermes-telemetry optimize{files.db_option(path)}` again"
+        )
+    print(log)
     return 0
 
 

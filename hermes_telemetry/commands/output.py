@@ -37,17 +37,22 @@ def write_csv(to: TextIO, columns: Sequence[str], rows: Iterable[Row]) -> None:
 
 
 def write_table(
-    to: TextIO, columns: Sequence[str], rows: Sequence[Row], units: Mapping[str, str]
+    to: TextIO,
+    columns: Sequence[str],
+    rows: Sequence[Row],
+    units: Mapping[str, str],
+    unpriced: Mapping[str, str] | None = None,
 ) -> None:
     """Aligned columns; `units` says how each is written (`reports.UNITS`).
 
-    An amount with unpriced calls in it is a lower bound and reads "≥ $1.23"; how many there are
-    says the column `X_unpriced_calls` for an amount `X_usd`, else `unpriced_calls`.
+    An amount with unpriced calls in it is a lower bound and reads "≥ $1.23"; `unpriced` names the
+    column that counts them for each amount (`reports.Query.unpriced`), the others are exact.
     """
     if not rows:
         to.write("no rows\n")
         return
-    counts = [_count_column(column, columns) for column in columns]
+    places = {column: place for place, column in enumerate(columns)}
+    counts = [places.get((unpriced or {}).get(column, "")) for column in columns]
     cells = [
         [
             _cell(value, units.get(column, "text"), 0 if count is None else row[count])
@@ -66,14 +71,6 @@ def write_table(
 
 
 _LEFT = {"text", "id", "day", "utc"}
-
-
-def _count_column(column: str, columns: Sequence[str]) -> int | None:
-    """Where a row says how many unpriced calls are in the amount of a column."""
-    for name in (f"{column.removesuffix('_usd')}_unpriced_calls", "unpriced_calls"):
-        if name in columns:
-            return columns.index(name)
-    return None
 
 
 def _cell(value: Any, unit: str, unpriced: int | None) -> str:

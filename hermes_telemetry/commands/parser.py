@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 
+from .. import __version__
 from . import bill, demo, doctor, migrate, optimize, pricing, prune, query, serve
 from .options import OneLineParser
 
@@ -21,6 +22,7 @@ def build_parser() -> OneLineParser:
         epilog="example:\n  hermes-telemetry query cost_by_day --since 2026-07-01",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     add_subcommands(parser)
     return parser
 

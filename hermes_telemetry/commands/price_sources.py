@@ -8,19 +8,22 @@ absent or silent, its newest tariff in the ledger stands in for it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from .. import host, paths
 from ..pricing import Catalog, Price, Tariffs, catalog
 from ..pricing.catalogue import Catalogue
-from ..pricing.entries import Multipliers, parse_quote
+from ..pricing.entries import Multipliers, charged_apart, parse_quote
 from ..pricing.files import PricingFileError, load_mapping
 from ..store.files import open_ledger
 from ..store.maintenance import require_current
-from ..store.price_history import newest_snapshots
+from ..store.price_history import all_snapshots
+from ..windows import timestamp
 from .options import InputError
 
 PATIENCE_S = 20.0
@@ -61,17 +64,14 @@ def local_catalog() -> Catalog:
     return Catalog(prices_home(), catalogue=Catalogue(wait=PATIENCE_S))
 
 
-def full_catalog(ledger: sqlite3.Connection | None, pairs: Sequence[tuple[str, str]]) -> Catalog:
-    """The whole chain. ``pairs`` are (model, provider) to be asked for: the host looks them up at
-    the same time.
+def full_catalog(snapshots: Iterable[Snapshot], pairs: Sequence[tuple[str, str]]) -> Catalog:
+    """The whole chain, with the newest tariffs of a ledger. ``pairs`` are (model, provider) to be
+    asked for: the host looks them up at the same time.
     """
     tariffs = Tariffs(host.resolve_tariff, wait=PATIENCE_S)
     for model, provider in pairs:
         tariffs.begin(model, provider)
-    stored = {
-        (row["model"], row["provider"]): row
-        for row in (newest_snapshots(ledger) if ledger is not None else ())
-    }
+    stored = {(row["model"], row["provider"]): row for row in snapshots}
 
     def tariff(model: str, provider: str, fill: Multipliers) -> Price | None:
         price = tariffs.price(model, provider, fill)
@@ -79,6 +79,30 @@ def full_catalog(ledger: sqlite3.Connection | None, pairs: Sequence[tuple[str, s
         return price if price is not None or row is None else snapshot_price(row, fill)
 
     return Catalog(prices_home(), tariff=tariff, catalogue=Catalogue(wait=PATIENCE_S))
+
+
+def historic_catalog(ledger: sqlite3.Connection) -> Catalog:
+    """The whole chain for calls of the past: of a model's tariffs in the ledger the newest that is
+    not younger than the call counts, else the earliest; the host is asked where there is none.
+    """
+    kept: dict[tuple[str, str], list[Snapshot]] = {}
+    for row in all_snapshots(ledger):
+        kept.setdefault((str(row["model"]), str(row["provider"] or "")), []).append(row)
+
+    def history(model: str, provider: str, fill: Multipliers, at: datetime) -> Price | None:
+        rows = kept.get((model, provider))
+        if rows is None:
+            return None
+        place = bisect_right(rows, timestamp(at), key=lambda row: row["captured_at"])
+        return snapshot_price(rows[max(place - 1, 0)], fill)
+
+    tariffs = Tariffs(host.resolve_tariff, wait=PATIENCE_S)
+    return Catalog(
+        prices_home(),
+        tariff=tariffs.price,
+        history=history,
+        catalogue=Catalogue(wait=PATIENCE_S),
+    )
 
 
 def snapshot_price(row: Snapshot, fill: Multipliers) -> Price | None:
@@ -91,7 +115,8 @@ def snapshot_price(row: Snapshot, fill: Multipliers) -> Price | None:
         "request": row["request_cost"],
     }
     try:
-        quote = parse_quote(stated)
+        rates = {key: rate for key, rate in stated.items() if rate is not None}
+        quote = parse_quote(charged_apart(rates))
     except ValueError:
         return None
     return quote.price("tariff", row["source"], row["resolved_model"] or row["model"], fill)

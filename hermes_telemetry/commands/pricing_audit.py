@@ -38,13 +38,15 @@ def run(namespace: argparse.Namespace) -> int:
     """Prints a line for each step that knows a model; 1 if two differ by more than 5 per cent."""
     from contextlib import closing
 
-    from ..store.price_history import pairs_seen
+    from ..store.price_history import newest_snapshots, pairs_seen
     from .price_sources import full_catalog, open_current
 
     path = ledger_path(namespace)
     with closing(open_current(path)) as ledger:
         pairs = pairs_seen(ledger)
-        catalog = full_catalog(ledger, [(pair.model, pair.provider) for pair in pairs])
+        catalog = full_catalog(
+            newest_snapshots(ledger), [(pair.model, pair.provider) for pair in pairs]
+        )
     models = [_audited(pair, catalog) for pair in pairs]
     differing = sum(model["differs"] for model in models)
     if namespace.json:

@@ -46,10 +46,17 @@ def run(namespace: argparse.Namespace) -> int:
     drifts = _compared(snapshots)
     written: list[str] = []
     if namespace.apply:
-        ids = {drift.model for drift in drifts if drift.verdict == "drift"}
-        # All snapshots of an id, for its newest one wins whichever provider it is of.
-        rows = [row for row in snapshots if row["model"] in ids]
-        written = write_back(paths.telemetry_home(), rows) if rows else []
+        comparable = [
+            (row, drift.verdict == "drift")
+            for row, drift in zip(snapshots, drifts, strict=True)
+            if drift.verdict in ("drift", "same")
+        ]
+        apart = {
+            (str(row["model"]), str(row["provider"])) for row, drifted in comparable if drifted
+        }
+        if apart:
+            rows = [row for row, _ in comparable]
+            written = write_back(paths.telemetry_home(), rows, apart)
         drifts = _compared(snapshots)
     drifting = sum(drift.verdict == "drift" for drift in drifts)
     compared = {(drift.model, drift.provider) for drift in drifts}

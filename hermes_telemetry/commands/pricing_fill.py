@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from .options import InputError, add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ..pricing import Catalog
     from ..store.filling import Filling, UnpricedCall
     from .options import Commands
@@ -54,6 +56,7 @@ class _Tally:
     calls: Counter[_Group] = field(default_factory=Counter)
     usd: dict[_Group, float] = field(default_factory=dict)
     left: Counter[tuple[str, str]] = field(default_factory=Counter)
+    undated: int = 0
     filled: int = 0
 
     def add(self, calls: list[UnpricedCall], fillings: list[Filling]) -> None:
@@ -83,6 +86,7 @@ def run(namespace: argparse.Namespace) -> int:
             "file": str(path),
             "applied": namespace.apply,
             "unpriced": tally.unpriced,
+            "undated": tally.undated,
             "fillable": fillable,
             "filled": tally.filled,
             "cost_usd": usd,
@@ -115,29 +119,40 @@ def _tally(path: Path, since: str, *, apply: bool) -> _Tally:
     from ..store import extras, filling, maintenance
     from ..store.retention import PAUSE_S
     from ..windows import SYSTEM_CLOCK
-    from .price_sources import full_catalog, open_current
+    from .price_sources import historic_catalog, open_current
 
     tally = _Tally()
     with closing(maintenance.open_writable(path) if apply else open_current(path)) as ledger:
         if apply:
             extras.ensure_price_record(ledger)
-        catalog = full_catalog(ledger, [])
+        catalog = historic_catalog(ledger)
         for calls in filling.unpriced_calls(ledger, since):
-            fillings = list(_priced(calls, catalog))
+            dated = [(call, at) for call in calls if (at := _time_of(call)) is not None]
+            fillings = list(_priced(dated, catalog))
             if apply:
                 tally.filled += len(filling.fill(ledger, fillings))
                 SYSTEM_CLOCK.sleep(PAUSE_S)
-            tally.add(calls, fillings)
+            tally.undated += len(calls) - len(dated)
+            tally.add([call for call, _ in dated], fillings)
     return tally
 
 
-def _priced(calls: list[UnpricedCall], catalog: Catalog) -> Iterator[Filling]:
+def _time_of(call: UnpricedCall) -> datetime | None:
+    """When a call was made; None where nobody can tell, and so no price of that time."""
+    from ..windows import parse_timestamp
+
+    try:
+        return parse_timestamp(call.ts)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _priced(calls: list[tuple[UnpricedCall, datetime]], catalog: Catalog) -> Iterator[Filling]:
     """What each of the calls costs by the price that holds for its time, if there is one now."""
     from ..pricing import Usage
     from ..store.filling import Filling
-    from ..windows import parse_timestamp
 
-    for call in calls:
+    for call, at in calls:
         usage = Usage(
             call.tokens_in,
             call.tokens_out,
@@ -145,7 +160,6 @@ def _priced(calls: list[UnpricedCall], catalog: Catalog) -> Iterator[Filling]:
             call.cache_write_tokens,
             call.reasoning_tokens,
         )
-        at = parse_timestamp(call.ts)
         estimate = catalog.estimate_cost(usage, call.model, call.provider, at)
         if estimate.cost_usd is not None and estimate.record is not None:
             yield Filling(call, estimate.cost_usd, estimate.record)
@@ -175,6 +189,8 @@ def _print(tally: _Tally, fillable: int, usd: float, *, apply: bool) -> None:
         write_table(sys.stdout, list(groups[0]), [list(each.values()) for each in groups], units)
     for (model, provider), calls in tally.left.most_common():
         print(f"no price: {model} at {provider or 'no known provider'} ({calls:,} calls)")
+    if tally.undated:
+        print(f"left out: {tally.undated:,} calls whose time cannot be read")
     print(f"{fillable:,} of {tally.unpriced:,} unpriced calls have a price now: {told(usd)}")
     if apply:
         print(f"filled {tally.filled:,}")

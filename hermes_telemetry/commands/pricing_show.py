@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 from .options import add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..pricing import Price
+    from ..store.price_history import Snapshot
     from .options import Commands
 
 _STEPS = (
@@ -48,16 +51,13 @@ def add_parser(actions: Commands) -> None:
 
 def run(namespace: argparse.Namespace) -> int:
     """Prints the price; a model without one is told so."""
-    from contextlib import closing, nullcontext
-
-    from .price_sources import full_catalog, open_current, step_of
+    from .price_sources import full_catalog, step_of
 
     model, provider = namespace.model, namespace.provider
     path = ledger_path(namespace)
-    # The ledger only lends its newest tariff: before the first session there is none.
-    opened = closing(open_current(path)) if namespace.db or path.exists() else nullcontext()
-    with opened as ledger:
-        prices = full_catalog(ledger, [(model, provider)]).steps(model, provider)
+    # Before the first session there is no ledger.
+    snapshots = _stored(path) if namespace.db or path.exists() else []
+    prices = full_catalog(snapshots, [(model, provider)]).steps(model, provider)
     answers = [_fields(step_of(price, model), price) for price in prices]
     answer = answers[0] if answers else None
     if namespace.json:
@@ -82,6 +82,25 @@ def run(namespace: argparse.Namespace) -> int:
     print("\nUSD per million tokens (request: per call) by each step of the lookup:")
     _print_steps(answers)
     return 0
+
+
+def _stored(path: Path) -> list[Snapshot]:
+    """The ledger's newest tariffs. They only stand in for the host's, so a price is shown without
+    them too."""
+    import sqlite3
+    from contextlib import closing
+
+    from ..store.files import NotALedgerError
+    from ..store.maintenance import OldLedgerError
+    from ..store.price_history import newest_snapshots
+    from .price_sources import open_current
+
+    try:
+        with closing(open_current(path)) as ledger:
+            return newest_snapshots(ledger)
+    except (NotALedgerError, OldLedgerError, sqlite3.Error) as error:
+        print(f"shown without the ledger's tariffs: {error}", file=sys.stderr)
+        return []
 
 
 def _rates(price: Price, tier: Any = None) -> dict[str, Any]:

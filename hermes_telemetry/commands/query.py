@@ -71,7 +71,7 @@ def run(namespace: argparse.Namespace) -> int:
     elif namespace.shape == "csv":
         output.write_csv(sys.stdout, columns, rows)
     else:
-        output.write_table(sys.stdout, columns, rows, query.units)
+        output.write_table(sys.stdout, columns, rows, query.units, query.unpriced)
     return 0
 
 
@@ -79,18 +79,23 @@ def _rows(namespace: argparse.Namespace, query: Query) -> tuple[list[str], list[
     from contextlib import closing
 
     from .. import reports
-    from ..store.files import open_ledger
+    from ..store.files import db_option, open_ledger
 
     path = ledger_path(namespace)
     with closing(open_ledger(path)) as ledger:
         reports.prepare_connection(ledger, reports.configured_zone(database=path))
         reason = reports.unavailable(ledger, query)
         if reason is not None:
-            raise InputError(f"{query.name}: {reason}")
+            raise InputError(f"{query.name}: {reason}{db_option(path)}")
+        given = _parameters(namespace)
         try:
-            return reports.run(ledger, query, _parameters(namespace))
+            answer = reports.run(ledger, query, given)
         except ValueError as error:  # a parameter that the query does not take, or cannot read
             raise InputError(str(error)) from error
+    for parameter in query.parameters:
+        if parameter.default == "no rows" and not given.get(parameter.name):
+            raise InputError(f"{query.name} has no rows without --param {parameter.name}=…")
+    return answer
 
 
 def _parameter(text: str) -> tuple[str, str]:
@@ -128,6 +133,7 @@ def _print_list(queries: list[Query], *, as_json: bool) -> None:
                 "description": query.description,
                 "parameters": {each.name: each.default for each in query.parameters},
                 "units": dict(query.units),
+                "unpriced": dict(query.unpriced),
             }
             for query in queries
         ]

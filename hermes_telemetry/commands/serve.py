@@ -42,7 +42,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(namespace: argparse.Namespace) -> int:
-    """Serves until Ctrl-C or SIGTERM."""
+    """Serves until Ctrl-C, SIGTERM or SIGHUP."""
     from contextlib import ExitStack
     from tempfile import TemporaryDirectory
 
@@ -52,6 +52,7 @@ def run(namespace: argparse.Namespace) -> int:
     if namespace.db or not (files or namespace.demo):
         files = [ledger_path(namespace), *files]
     with ExitStack() as stack:
+        stack.enter_context(server.ended_like_ctrl_c())
         if namespace.demo:
             folder = stack.enter_context(TemporaryDirectory(prefix="hermes-telemetry-"))
             files = [*files, demo.write(Path(folder) / "telemetry.db")]

@@ -10,11 +10,13 @@ import asyncio
 import errno
 import importlib
 import ipaddress
+import shlex
 import signal
 import socket
 import sys
 import webbrowser
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ _GRACE = 3
 
 
 def serve(files: list[Path], *, host: str, port: int, open_browser: bool) -> None:
-    """Serves `files` until Ctrl-C or SIGTERM; `port` 0 takes a free one.
+    """Serves `files` until Ctrl-C; `port` 0 takes a free one.
 
     Raises InputError when Datasette is not installed, a file cannot be read or the address
     cannot be bound.
@@ -48,13 +50,24 @@ def serve(files: list[Path], *, host: str, port: int, open_browser: bool) -> Non
         datasette = datasette_app.Datasette([str(file) for file in files], settings=_SETTINGS)
         # Without it 1.0 refuses its own login link; 0.65 knows no such attribute and needs none.
         datasette.root_enabled = True
-        # uvicorn ends cleanly on SIGTERM and then raises it again for whoever stood there before.
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
-            with suppress(KeyboardInterrupt):
-                asyncio.run(_run(datasette, listener, files, open_browser))
-        finally:
-            signal.signal(signal.SIGTERM, before)
+        with suppress(KeyboardInterrupt):
+            asyncio.run(_run(datasette, listener, files, open_browser))
+
+
+@contextmanager
+def ended_like_ctrl_c() -> Iterator[None]:
+    """Meanwhile SIGTERM and SIGHUP (the terminal is closed) end what runs as Ctrl-C does."""
+    # uvicorn ends cleanly on SIGTERM and then raises it again for whoever stood there before.
+    handlers: dict[int, Any] = {signal.SIGTERM: signal.default_int_handler}
+    hangup = getattr(signal, "SIGHUP", None)  # not on Windows
+    if hangup is not None and signal.getsignal(hangup) is signal.SIG_DFL:  # nohup ignores it
+        handlers[hangup] = lambda *_: signal.raise_signal(signal.SIGTERM)
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _import_datasette() -> Any:
@@ -114,7 +127,7 @@ async def _run(
     login = f"{origin}{datasette.urls.path('-/auth-token')}?token={datasette._root_token}"
     print(f"Serving {', '.join(str(file) for file in files)}")
     print(f"Address: {origin}{datasette.urls.instance()}")
-    print(f"Log in as root (works once; needed to prune and to save charts): {login}")
+    print(f"Log in as root (works once): {login}")
     print("Ctrl-C ends it.", flush=True)
     if open_browser:
         webbrowser.open(login)
@@ -126,12 +139,12 @@ async def _run(
 
 def _exposure(files: list[Path], host: str, port: int) -> str:
     """Says who can read what on an address that is not loopback, and how to require a login."""
-    names = " ".join(file.name for file in files)
+    names = ", ".join(file.name for file in files)
+    served = " ".join(shlex.quote(str(file)) for file in files)
     settings = " ".join(f"--setting {name} {int(value)}" for name, value in _SETTINGS.items())
     return (
         f"Warning: whoever can reach this machine on {host} port {port} can read every row of "
-        f"{names}: sessions, senders, models, costs, error texts. Only the holder of the login "
-        "link can delete or save.\n"
+        f"{names}: sessions, senders, models, costs, error texts.\n"
         'To require a login, write {"allow": {"id": "root"}} to login.json and run instead: '
-        f"datasette {names} -m login.json --root -h {host} -p {port} {settings}"
+        f"datasette {served} -m login.json --root -h {host} -p {port} {settings}"
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_telemetry import __version__
 from hermes_telemetry.commands.cli import run
 from hermes_telemetry.commands.parser import add_subcommands, build_parser
 
@@ -193,3 +194,8 @@ def test_the_host_gets_the_same_commands_below_its_own(
         host.parse_args(["telemetry", "query", "--help"])
     assert stopped.value.code == 0
     assert "\n  hermes telemetry query cost_by_model" in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_package(cli) -> None:
+    answer = cli("--version")
+    assert (answer.code, answer.out) == (0, f"hermes-telemetry {__version__}\n")

@@ -162,30 +162,43 @@ def test_delegations_are_nested_cut_off_and_orphaned(demo: sqlite3.Connection) -
     assert count("parent_turn_id in (select turn_id from llm_calls)") > 10
 
 
-def test_the_free_model_began_to_cost_once_and_after_it_was_seen_free(
-    demo: sqlite3.Connection,
+@pytest.mark.parametrize(
+    ("model", "free_id"),
+    [
+        pytest.param("stealth/horizon-beta", "stealth/horizon-beta", id="its price changed"),
+        pytest.param("z-ai/glm-4.5-air", "z-ai/glm-4.5-air:free", id="its free id was dropped"),
+    ],
+)
+def test_a_free_model_began_to_cost_once_and_after_it_was_seen_free(
+    demo: sqlite3.Connection, model: str, free_id: str
 ) -> None:
-    ((model, detected, first_free, paid),) = demo.execute(
+    ((detected, first_free, paid),) = demo.execute(
         """
-        select model, detected_at, first_free_seen_at, first_paid_cost_usd
+        select detected_at, first_free_seen_at, first_paid_cost_usd
         from free_paid_transitions
-        """
+        where model = ?
+        """,
+        (model,),
     )
-    assert model == "stealth/horizon-beta"
+    assert demo.execute(
+        "select first_seen_at from known_free_models where model = ?", (free_id,)
+    ).fetchone() == (first_free,)
     assert first_free < detected
-    costs = dict(
-        demo.execute(
-            """
-            select ts >= ?, max(cost_usd)
-            from llm_calls
-            where model = 'stealth/horizon-beta' and estimated = 0
-            group by 1
-            """,
-            (detected,),
-        ).fetchall()
-    )
-    assert costs[0] == 0
-    assert costs[1] >= paid > 0
+
+    def dearest(name: str, when: str) -> float | None:
+        found: float | None = demo.execute(
+            "select max(cost_usd) from llm_calls"
+            f" where model = ? and estimated = 0 and ts {when} ?",
+            (name, detected),
+        ).fetchone()[0]
+        return found
+
+    assert dearest(free_id, "<") == 0
+    assert (dearest(model, ">=") or 0) >= paid > 0
+
+
+def test_no_other_model_began_to_cost(demo: sqlite3.Connection) -> None:
+    assert demo.execute("select count(*) from free_paid_transitions").fetchone() == (2,)
 
 
 def test_a_storm_of_retries_ends_in_an_error(demo: sqlite3.Connection) -> None:
@@ -271,7 +284,7 @@ def test_the_smallest_ledger_has_everything_too(tmp_path: Path) -> None:
     small = make(tmp_path / "small.db", "--calls", "500", "--days", "1", "--until", UNTIL)
     with closing(sqlite3.connect(small)) as connection:
         assert connection.execute("select count(*) from llm_calls").fetchone() == (500,)
-        assert connection.execute("select count(*) from free_paid_transitions").fetchone() == (1,)
+        assert connection.execute("select count(*) from free_paid_transitions").fetchone() == (2,)
         assert connection.execute("select count(*) from llm_call_errors").fetchone()[0] > 40
 
 

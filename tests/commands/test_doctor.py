@@ -76,7 +76,7 @@ def test_a_healthy_ledger_is_named_so_with_what_was_looked_at(cli, path: Path) -
     assert looked_at["calls"] == ("2 in the last 30 days, 100.0% without a price, 0.0% estimated")
     assert looked_at["hooks"] == (
         "seen: pre_llm_call, pre_api_request, post_api_request, post_llm_call, on_session_end,"
-        " pre_tool_call, on_session_start, post_tool_call, on_session_finalize;"
+        " pre_tool_call, post_tool_call, on_session_start, on_session_finalize;"
         " without an occasion so far: api_request_error, subagent_start, subagent_stop,"
         " on_session_reset"
     )
@@ -111,8 +111,8 @@ def test_the_same_as_json(cli, path: Path) -> None:
         {
             "check": "run totals",
             "state": "fault",
-            "text": f"1 run not as their calls say; {SESSION} has $0.00 for 7 calls"
-            " instead of $0.00 for 2",
+            "text": f"1 run not as their calls say; {SESSION} has $0.00 for 7 calls and 2,468"
+            " tokens instead of $0.00 for 2 and 2,468",
             "advice": "run `hermes-telemetry doctor --repair`",
         }
     ]
@@ -177,13 +177,16 @@ def test_a_damaged_file_is_not_repaired(doctor, path: Path) -> None:
 
 
 def test_an_older_schema(cli, doctor, tmp_path: Path) -> None:
-    path = old_ledger.build(tmp_path / "old.db", 17)
+    path = old_ledger.build(tmp_path / "last year.db", 17)
     assert (
         "could not be looked at: no such table: llm_call_errors" in cli("doctor", "--db", path).out
     )
     assert doctor("--db", path)["schema"] == (
-        "version 17, older than the 18 known here: run `hermes-telemetry migrate`"
+        f"version 17, older than the 18 known here: run `hermes-telemetry migrate --db '{path}'`"
     )
+    database_path().parent.mkdir()
+    path.replace(database_path())
+    assert doctor()["schema"].endswith("run `hermes-telemetry migrate`")
 
 
 def test_a_newer_schema(doctor, path: Path) -> None:
@@ -213,8 +216,8 @@ def test_run_totals_that_differ(cli, doctor, path: Path) -> None:
     )
     insert(path, "llm_calls", session_id="lost", ts="2024-05-01T00:00:00+00:00", cost_usd=0.125)
     assert doctor() == {
-        "run totals": f"2 runs not as their calls say; {SESSION} has $0.75 for 2 calls instead of"
-        " $0.50 for 2: run `hermes-telemetry doctor --repair`"
+        "run totals": f"2 runs not as their calls say; {SESSION} has $0.75 for 2 calls and 2,073"
+        " tokens instead of $0.50 for 2 and 2,468: run `hermes-telemetry doctor --repair`"
     }
 
     answer = cli("doctor", "--repair")
@@ -364,3 +367,27 @@ def test_repair_brings_an_old_ledger_up_to_date_and_deletes_no_row(
         after = old_ledger.contents(connection)
     for table, (_, rows) in before.items():
         assert len(after[table][1]) >= len(rows), table
+
+
+def test_a_run_whose_tokens_differ_from_its_calls(doctor, path: Path) -> None:
+    tokens = value(
+        path, "select tokens_in + tokens_out + cache_read_tokens + cache_write_tokens from runs"
+    )
+    for column in ("tokens_in", "tokens_out", "cache_read_tokens", "cache_write_tokens"):
+        change(path, f"update runs set {column} = {column} + 5")
+        assert doctor() == {
+            "run totals": f"1 run not as their calls say; {SESSION} has $0.00 for 2 calls and"
+            f" {tokens + 5:,} tokens instead of $0.00 for 2 and {tokens:,}:"
+            " run `hermes-telemetry doctor --repair`"
+        }
+        assert doctor("--repair") == {}
+
+
+def test_repair_tells_which_rows_an_upgrade_takes_out(cli, tmp_path: Path) -> None:
+    path = old_ledger.build(tmp_path / "old.db", 16)
+    lines = cli("doctor", "--repair", "--db", path).out.splitlines()
+    assert {
+        "repaired  schema: applied v17, v18",
+        "repaired  schema: deleted 1 rows of known_free_models without evidence of being free"
+        " (v17)",
+    } <= set(lines)

@@ -92,3 +92,15 @@ def test_what_is_no_ledger_is_refused_and_left_as_it_is(
     assert str(path) in refused("migrate", "--db", path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["photos.db"]
+
+
+def test_a_folder_that_takes_no_lock_file_is_said_in_a_sentence(
+    refused: Refused, tmp_path: Path
+) -> None:
+    path = old_ledger.build(tmp_path / "v16.db", 16)
+    # In the lock's place, since a closed folder is open to the superuser, who may run this.
+    path.with_name("v16.db.migrate.lock").mkdir()
+    assert refused("migrate", "--db", path) == (
+        f"hermes-telemetry migrate: {path} cannot be upgraded where it lies: its lock"
+        " v16.db.migrate.lock needs a folder that can be written (Is a directory)"
+    )

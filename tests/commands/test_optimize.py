@@ -8,9 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hermes_telemetry.paths import spill_path
+from hermes_telemetry.store import maintenance
 from hermes_telemetry.windows import timestamp
 from support import old_ledger
+from support.locks import reader_elsewhere
 from support.rows import insert
 from support.schema import V18, shape_of
 
@@ -55,6 +59,7 @@ def test_the_log_is_emptied(cli, ledger: Path) -> None:
             "made": [],
             "markers_removed": 0,
             "log_bytes": 0,
+            "log_emptied": True,
         }
         assert log.stat().st_size == 0
 
@@ -80,6 +85,23 @@ def test_markers_go_a_month_after_their_batch_came_in(cli, ledger: Path) -> None
     ]
 
 
+def test_a_log_that_a_reader_keeps_is_said_to_be_kept(
+    cli, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "PATIENCE_S", 0.1)
+    with reader_elsewhere(ledger):
+        with closing(sqlite3.connect(ledger)) as writer, writer:
+            writer.execute("update llm_calls set latency_ms = 5")
+        answer = cli("optimize", "--db", ledger)
+        told = json.loads(cli("optimize", "--json", "--db", ledger).out)
+    size = told["log_bytes"]
+    assert (answer.code, size > 0, told["log_emptied"]) == (0, True, False)
+    assert answer.out.splitlines()[-1].endswith(
+        " bytes, since a reader holds on to it: close what reads the ledger for long (a browser, a"
+        f" stuck query), then run `hermes-telemetry optimize --db {ledger}` again"
+    )
+
+
 def marker(path: Path, name: str, key: str, built: datetime) -> None:
     insert(
         path,
@@ -94,4 +116,4 @@ def marker(path: Path, name: str, key: str, built: datetime) -> None:
 
 def test_an_older_ledger_is_sent_to_migrate(refused: Callable[..., str], tmp_path: Path) -> None:
     path = old_ledger.build(tmp_path / "v12.db", 12)
-    assert "`hermes-telemetry migrate` first" in refused("optimize", "--db", path)
+    assert f"run `hermes-telemetry migrate --db {path}` first" in refused("optimize", "--db", path)

@@ -1,7 +1,9 @@
 """`hermes-telemetry pricing fill`: prices what has no price, and never touches what has one."""
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,7 @@ def test_the_same_as_json(cli, path: Path) -> None:
         "file": str(path),
         "applied": False,
         "unpriced": 3,
+        "undated": 0,
         "fillable": 2,
         "filled": 0,
         "cost_usd": 4.5,
@@ -152,3 +155,25 @@ def test_bad_input_is_one_line(refused: Callable[..., str], path: Path, tmp_path
             f"there is no file {missing}"
         )
     assert not missing.exists()
+
+
+def test_a_call_costs_what_the_host_charged_at_its_time(cli, book: HandMadeLedger) -> None:
+    book.tariff(2.0, 8.0, "2026-07-02", model="t")
+    book.tariff(3.0, 12.0, "2026-07-04", model="t")
+    book.run("a", api_calls=4)
+    for at in ("07-01T12:00", "07-02T00:00", "07-03T23:59:59", "07-04T00:00"):
+        book.call("a", None, f"2026-{at}", model="t", tokens_in=500_000, tokens_out=125_000)
+    assert cli("pricing", "fill", "--apply", "--db", book.path).code == 0
+    # 1 + 1 by the first tariff, which is the earliest for the call before it; then 1.5 + 1.5.
+    assert costs(book.path) == [2.0, 2.0, 2.0, 3.0]
+    assert ask_ledger(book.path, "select cost_usd from runs") == [(9.0,)]
+
+
+def test_a_call_whose_time_cannot_be_read_is_left_out_and_counted(cli, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as ledger, ledger:
+        ledger.execute("update llm_calls set ts = '2026-07-41T25:00' where id = 2")
+    answer = cli("pricing", "fill", "--apply", "--db", path)
+    assert answer.code == 0
+    assert "left out: 1 calls whose time cannot be read" in answer.out.splitlines()
+    # 0.5 million in and 0.25 cached at 2, 0.125 million out at 8.
+    assert costs(path) == [0.5, None, 2.5, None]

@@ -167,12 +167,26 @@ def test_a_model_without_a_price_is_told_so_in_one_line_without_a_warning(cli) -
     )
 
 
-def test_what_cannot_be_read_is_one_line(
-    refused: Callable[..., str], prices: Path, tmp_path: Path
-) -> None:
-    assert "there is no file" in refused("pricing", "show", "m", "--db", tmp_path / "no.db")
+def test_a_price_is_shown_without_a_ledger_that_can_be_read(cli, tmp_path: Path) -> None:
+    corrupt = tmp_path / "corrupt.db"
+    corrupt.write_bytes(b"no ledger" * 1000)
     older = old_ledger.build(tmp_path / "v12.db", 12)
-    assert "`hermes-telemetry migrate` first" in refused("pricing", "show", "m", "--db", older)
+    for path, reason in (
+        (tmp_path / "no.db", "there is no file"),
+        (older, f"run `hermes-telemetry migrate --db {older}` first"),
+        (corrupt, str(corrupt)),
+    ):
+        answer = cli("pricing", "show", "gemini-2.5-pro", "--db", path)
+        (line,) = answer.err.splitlines()
+        assert line.startswith("shown without the ledger's tariffs: ")
+        assert reason in line
+        assert answer.code == 0
+        assert answer.out.startswith("gemini-2.5-pro: builtin (step 2, built-in table)\n")
+
+
+def test_a_price_file_that_cannot_be_read_is_one_line(
+    refused: Callable[..., str], prices: Path
+) -> None:
     prices.write_text("models:\n  m: {input: 1\n", encoding="utf-8")
     assert refused("pricing", "show", "m").startswith(
         f"hermes-telemetry pricing show: {prices}: line 3, column 1: "

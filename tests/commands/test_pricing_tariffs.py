@@ -144,6 +144,25 @@ class TestDrift:
         assert (answer.code, report["written"], report["drifting"]) == (1, ["moved"], 1)
         assert "state it by hand" in cli("pricing", "drift", "--apply", "--db", book.path).out
 
+    def test_a_route_that_a_plan_includes_is_neither_drift_nor_written(
+        self, cli, book: HandMadeLedger, prices: Path
+    ) -> None:
+        included = {"pricing_version": "included-route", "provider": "codex"}
+        book.tariff(0.0, 0.0, "2026-07-03", model="moved", **included)
+        book.tariff(0.0, 0.0, "2026-07-03", model="steady", **included)
+        answer = cli("pricing", "drift", "--apply", "--json", "--db", book.path)
+        report = json.loads(answer.out)
+        assert [
+            (pair["model"], pair["verdict"])
+            for pair in report["pairs"]
+            if pair["provider"] == "codex"
+        ] == [("moved", "subscription"), ("steady", "subscription")]
+        # The older tariff of the provider that charges counts: 2 and 6.
+        assert report["written"] == ["moved"]
+        assert prices.read_text(encoding="utf-8") == PRICES.replace(
+            "moved: {input: 2, output: 8}", "moved: {input: 2, output: 6, _source: core-snapshot}"
+        )
+
     def test_a_zero_on_one_side_is_drift(self, cli, book: HandMadeLedger) -> None:
         book.tariff(0.0, 0.001, "2026-07-01", model="gift")
         report = json.loads(cli("pricing", "drift", "--json", "--db", book.path).out)
@@ -264,7 +283,8 @@ def test_a_file_of_another_kind_is_one_line(
 ) -> None:
     assert "there is no file" in refused("pricing", action, "--db", tmp_path / "no.db")
     older = old_ledger.build(tmp_path / "v12.db", 12)
-    assert "`hermes-telemetry migrate` first" in refused("pricing", action, "--db", older)
+    advice = f"run `hermes-telemetry migrate --db {older}` first"
+    assert advice in refused("pricing", action, "--db", older)
 
 
 def test_snapshots_are_dated_by_the_time_of_asking(

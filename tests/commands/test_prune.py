@@ -139,4 +139,5 @@ def test_a_bad_rule_is_one_line_and_deletes_nothing(
 def test_a_file_that_cannot_be_pruned_is_one_line(refused: Refused, tmp_path: Path) -> None:
     assert "there is no file" in refused("prune", "--before", "1d", "--db", tmp_path / "no.db")
     older = old_ledger.build(tmp_path / "v17.db", 17)
-    assert "`hermes-telemetry migrate` first" in refused("prune", "--before", "1d", "--db", older)
+    advice = f"run `hermes-telemetry migrate --db {older}` first"
+    assert advice in refused("prune", "--before", "1d", "--db", older)

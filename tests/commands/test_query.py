@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -100,6 +101,68 @@ def test_an_amount_is_marked_by_the_unpriced_calls_of_its_own(cli, book: HandMad
     ]
 
 
+def table(cli, book: HandMadeLedger, query: str, *arguments: str) -> list[dict[str, str]]:
+    """The rows of a query as its table shows them, by column."""
+    head, line, *rows = cli("query", query, *arguments, "--db", book.path).out.splitlines()
+    spans = [match.span() for match in re.finditer("-+", line)]
+    return [
+        {head[start:end].strip(): row[start:end].strip() for start, end in spans} for row in rows
+    ]
+
+
+def amounts(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [{name: text for name, text in row.items() if name.endswith("_usd")} for row in rows]
+
+
+def test_of_a_turns_amounts_those_that_miss_a_call_are_marked(cli, book: HandMadeLedger) -> None:
+    book.call("root", 1.0, "2026-07-01T10:00", "t")
+    book.edge("child", "root", "t")
+    book.call("child", 4.0, "2026-07-01T10:01", "u")
+    book.call("child", None, "2026-07-01T10:02", "u")
+    assert amounts(table(cli, book, "cost_per_turn", "--param", "session_id=root")) == [
+        {"cost_usd": "$1.00", "delegated_usd": "≥ $4.00", "total_usd": "≥ $5.00"}
+    ]
+    assert amounts(table(cli, book, "turn_timeline", "--param", "turn_id=u")) == [
+        {"cost_usd": "$4.00", "running_usd": "$4.00"},
+        {"cost_usd": "–", "running_usd": "≥ $4.00"},
+    ]
+    # What precedes on the clock is unpriced, this call is not.
+    book.call("child", None, "2026-07-01T09:00", "v")
+    book.call("child", 0.25, "2026-07-01T09:01", "v")
+    assert amounts(table(cli, book, "turn_timeline", "--param", "turn_id=v")) == [
+        {"cost_usd": "–", "running_usd": "–"},
+        {"cost_usd": "$0.25", "running_usd": "≥ $0.25"},
+    ]
+
+
+def test_of_a_jobs_amounts_those_that_miss_a_call_are_marked(cli, book: HandMadeLedger) -> None:
+    book.run("run", "2026-07-01T10:00", cron_job_id="j")
+    book.edge("child", "run", "t")
+    book.call("run", 1.0, "2026-07-01T10:00")
+    book.call("child", 2.0, "2026-07-01T10:01")
+    book.call("child", None, "2026-07-01T10:02")
+    marked = {"total_usd": "≥ $3.00", "own_usd": "$1.00", "delegated_usd": "≥ $2.00"}
+    assert amounts(table(cli, book, "cron_attribution", "--since", "all")) == [marked]
+    assert table(cli, book, "cron_attribution", "--since", "all")[0]["mean_usd_per_run"] == (
+        "≥ $3.00"
+    )
+    assert amounts(table(cli, book, "cron_runs", "--param", "cron_job_id=j")) == [marked]
+
+
+def test_the_first_paid_cost_and_what_a_run_says_are_exact(cli, book: HandMadeLedger) -> None:
+    book.free("m", "p", "2026-05-01")
+    book.flip("m", "p", "2026-06-01", 0.25, "s")
+    book.run("s", "2026-06-01", cost_usd=0.25, api_calls=2)
+    book.call("s", 0.5, "2026-06-02")
+    book.call("s", None, "2026-06-02")
+    assert amounts(table(cli, book, "free_paid_history")) == [
+        {"spend_since_usd": "≥ $0.50", "first_paid_cost_usd": "$0.25"}
+    ]
+    assert amounts(table(cli, book, "reconcile", "--since", "all")) == [
+        {"difference_usd": "-$0.25", "run_usd": "$0.25", "calls_usd": "≥ $0.50"}
+    ]
+
+
 def test_a_cost_that_is_always_a_lower_bound_says_so(cli, book: HandMadeLedger) -> None:
     book.call("a", 0.5, "2026-07-01T10:00", moa_preset="council")
     answer = cli("query", "moa_calls", "--since", "all", "--db", book.path)
@@ -195,6 +258,7 @@ def test_the_list_as_json_has_what_a_program_needs_to_run_a_query(cli) -> None:
     assert day["title"] == "Cost per day"
     assert list(day["parameters"]) == ["since", "until", "profile"]
     assert day["units"]["cost_usd"] == "usd"
+    assert day["unpriced"] == {"cost_usd": "unpriced_calls"}
     files = Path(__file__).parents[2].joinpath("canned_queries").glob("*.sql")
     assert set(by_name) == {file.stem for file in files}
 
@@ -278,5 +342,21 @@ def test_an_old_ledger_answers_what_it_can_and_stays_as_it_is(
     assert cli("query", "cost_by_day", "--since", "all", "--db", path).code == 0
     line = refused("query", "turn_timeline", "--param", "turn_id=x", "--db", path)
     assert line.startswith("hermes-telemetry query: turn_timeline: this file has no ")
-    assert line.endswith("bring it up to date with hermes-telemetry migrate")
+    assert line.endswith(f"bring it up to date with hermes-telemetry migrate --db {path}")
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ("delegation_tree", "session_id"),
+        ("turn_timeline", "turn_id"),
+        ("cron_runs", "cron_job_id"),
+    ],
+)
+def test_a_query_of_one_thing_asks_for_its_name(
+    refused: Refused, ledger: Path, query: str, parameter: str
+) -> None:
+    asked = f"hermes-telemetry query: {query} has no rows without --param {parameter}=…"
+    assert refused("query", query, "--db", ledger) == asked
+    assert refused("query", query, "--param", f"{parameter}=", "--db", ledger) == asked
