@@ -3,10 +3,10 @@
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -30,8 +30,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def demo(clone: Path, *options: str) -> Iterator[str]:
-    """The address that the demo prints; at the end it gets what Ctrl-C sends."""
+def demo(clone: Path, *options: str) -> Iterator[tuple[str, Path]]:
+    """Address and file that the demo prints; at the end it gets what Ctrl-C sends."""
     served = subprocess.Popen(
         [DEMO, *options, "--port", "0"],
         cwd=clone,
@@ -46,7 +46,7 @@ def demo(clone: Path, *options: str) -> Iterator[str]:
         for line in served.stdout:
             printed.append(line)
             if address := re.search(r"http://127\.0\.0\.1:\d+", line):
-                yield address[0]
+                yield address[0], Path(printed[-2].removeprefix("Serving ").strip())
                 break
         else:
             pytest.fail("no address was printed: " + "".join(printed))
@@ -65,70 +65,54 @@ def fetch(address: str) -> Any:
     ("options", "version"), [((), r"0\.\d+\.\d+"), (("--datasette", "1.0a41"), r"1\.0a41")]
 )
 def test_a_fresh_clone_serves_a_ledger(clone: Path, options: tuple[str, ...], version: str) -> None:
-    with demo(clone, *options) as address:
+    with demo(clone, *options) as (address, path):
         assert re.fullmatch(version, fetch(f"{address}/-/versions.json")["datasette"]["version"])
 
         turns = fetch(f"{address}/telemetry/cost_per_turn.json?_shape=array&since=all")
         assert turns[0]["turn_id"]
 
         days = fetch(f"{address}/telemetry/cost_by_day.json?_shape=array&since=all")
-        with closing(
-            sqlite3.connect(clone.joinpath("demo", *options[1:], "telemetry.db"))
-        ) as ledger:
+        with closing(sqlite3.connect(path)) as ledger:
             calls, spent = ledger.execute(
                 "select count(*), sum(cost_usd) from llm_calls"
             ).fetchone()
         assert sum(day["calls"] for day in days) == calls
         assert sum(day["cost_usd"] or 0 for day in days) == pytest.approx(spent, abs=1e-6)
+        assert calls > 0
+    assert not path.exists()
 
 
-def interpreter(folder: Path, script: str) -> str:
-    """A stand-in for an interpreter that a machine may have."""
-    path = folder / "python-of-this-machine"
-    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)
-
-
-def refusal(python: str) -> str:
-    """The one line with which the demo refuses to start by the interpreter `python`."""
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_of_the_demo_makes_nothing_and_touches_nothing(tmp_path: Path, option: str) -> None:
+    (tmp_path / "scripts").mkdir()
+    script = shutil.copy(ROOT / "scripts" / "demo", tmp_path / "scripts")
+    earlier = tmp_path / "demo" / "telemetry.db"
+    earlier.parent.mkdir()
+    earlier.write_text("what was made before")
     done = subprocess.run(
-        [DEMO],
-        cwd=ROOT,
-        env=os.environ | {"PYTHON": python},
-        stdin=subprocess.DEVNULL,
+        [script, "--port", "8002", option], capture_output=True, text=True, check=True
+    )
+    assert "\nUsage: ./scripts/demo [--datasette VERSION]" in done.stdout
+    assert earlier.read_text() == "what was made before"
+
+
+def test_each_demo_has_a_ledger_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "demo", tmp_path / "scripts")
+    for name, text in (
+        ("scripts/environment", ""),
+        (".venvs/demo/bin/hermes-telemetry", 'echo "$@"\n'),
+    ):
+        program = tmp_path / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text("#!/bin/sh\n" + text)
+        program.chmod(0o755)
+    # `serve --demo` makes it in a new folder and deletes it.
+    done = subprocess.run(
+        ["scripts/demo", "--port", "8002"],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
-        check=False,
+        check=True,
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    return line
-
-
-def test_a_python_that_is_too_old_is_named_in_one_line(tmp_path: Path) -> None:
-    # Answers the question for its version, and that it is below 3.11.
-    old = interpreter(tmp_path, 'case "$2" in *platform*) echo 3.9.2 ;; *) exit 1 ;; esac')
-    assert refusal(old) == (
-        f"Python 3.11 or newer is needed: found {old}, which is Python 3.9.2;"
-        " name one by PYTHON=python3.12"
-    )
-
-
-def test_a_python_without_venv_is_named_in_one_line(tmp_path: Path) -> None:
-    bare = interpreter(
-        tmp_path,
-        'case "$2" in *ensurepip*) echo "No module named \'ensurepip\'" >&2; exit 1 ;; esac\n'
-        f'exec {sys.executable} "$@"',
-    )
-    version = ".".join(map(str, sys.version_info[:3]))
-    assert refusal(bare) == (
-        f"{bare} ({version}) is incomplete: No module named 'ensurepip'"
-        " (Debian and Ubuntu: apt install python3-venv)"
-    )
-
-
-def test_no_python_at_all_is_said_in_one_line(tmp_path: Path) -> None:
-    assert refusal(str(tmp_path / "nothing")) == (
-        "Python 3.11 or newer is needed: found none; name one by PYTHON=python3.12"
-    )
+    assert done.stdout == "serve --demo --port 8002\n"

@@ -38,10 +38,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "accounting": _FIGURES,
     "hooks": set(),
     "recorder": _FIGURES | {"accounting", "hooks"},
-    "plugin": {
-        "hooks",
-        "recorder",
-    },  # the latter inside a function: it is imported by the first hook
+    # All but the hooks inside functions: the first hook that fires imports them.
+    "plugin": {"hooks", "payloads", "recorder"},
     "commands": _FIGURES,
     "datasette_plugin": _FIGURES,
     # register(ctx) hands out what it registers.
@@ -65,7 +63,7 @@ MAY_HOLD_SQL = (
     # The charts that a user saves live in a database of the plugin's own.
     "datasette_plugin/saved_charts.py",
     # Datasette 1.0 keeps the queries that it was given in a table of its own.
-    "datasette_plugin/compat.py",
+    "datasette_plugin/told.py",
 )
 # What any SQLite file says of itself: whoever opens one must first ask whether it is a ledger.
 CATALOGUE = re.compile(r"\b(sqlite_master|pragma_table_info|pragma schema_version)\b")
