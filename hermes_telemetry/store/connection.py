@@ -140,10 +140,10 @@ class Ledger:
                 _log.warning("the ledger takes no records (%s): they wait %s", error, where)
             return None
         except (KeyboardInterrupt, SystemExit):
-            # The host is interrupted while we wait for the lock: not our record's fault.
+            # The host is interrupted while we wait or write: not our record's fault.
             if ours is None or not ours.committed:
                 if conn is not None:
-                    conn.rollback()
+                    conn.rollback()  # it may strike when a transaction has begun, or before its end
                 self.spill.keep(writes)
             raise
         if self._tripped:

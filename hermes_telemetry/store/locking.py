@@ -73,11 +73,7 @@ class Transaction:
         self._begin = begin
 
     def __enter__(self) -> Self:
-        try:
-            self._begin(self._conn)
-        except BaseException:
-            self._conn.rollback()  # it may have begun all the same when an interrupt struck
-            raise
+        self._begin(self._conn)
         return self
 
     def __exit__(
