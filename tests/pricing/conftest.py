@@ -1,9 +1,12 @@
-"""A telemetry home and a clock of the test's own."""
+"""A telemetry home, a clock and a router's feed of the test's own."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support import feed as answers
+from support.feed import Feed
 from support.stopped_clock import StoppedClock
 
 
@@ -17,3 +20,9 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def time() -> StoppedClock:
     return StoppedClock()
+
+
+@pytest.fixture
+def feed() -> Iterator[Feed]:
+    with answers.serve_feed() as feed:
+        yield feed

@@ -2,12 +2,10 @@
 
 import gzip
 import json
-import logging
 import os
 import subprocess
 import sys
 import time as wall
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +15,12 @@ import yaml
 from hermes_telemetry.pricing import Catalog
 from hermes_telemetry.pricing.editing import set_keys
 from hermes_telemetry.pricing.files import PricingFileError
-from hermes_telemetry.pricing.refresh import RefreshReport, refresh, refresh_if_due
+from hermes_telemetry.pricing.refresh import RefreshReport, refresh
 from hermes_telemetry.pricing.sources import (
-    LAST_VERIFIED,
-    GoogleAISource,
     OpenRouterSource,
-    PricingSource,
 )
 from support import feed as answers
 from support.feed import Feed, model, models
-from support.processes import fork
-from support.stopped_clock import StoppedClock
 
 USERS = """\
 # Ours
@@ -38,12 +31,6 @@ models:
         output: 90
 unknown_key: kept
 """
-
-
-@pytest.fixture
-def feed() -> Iterator[Feed]:
-    with answers.serve_feed() as feed:
-        yield feed
 
 
 def take_over(home: Path, feed: Feed, **options: Any) -> RefreshReport:
@@ -349,164 +336,3 @@ def test_two_processes_at_once_leave_one_valid_file(home: Path, feed: Feed) -> N
     assert len(data["_meta"]["auto_models"]) == 300
     assert (home / "pricing.yaml").read_text().startswith(USERS.split("unknown_key")[0].rstrip())
     assert not [name for name in os.listdir(home) if name.startswith(".pricing.yaml")]
-
-
-class TestOnceADay:
-    @pytest.fixture(autouse=True)
-    def _url(self, home: Path, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("HERMES_TELEMETRY_NO_SETUP", raising=False)
-        (home / "pricing.yaml").write_text(f"refresh: {{openrouter_url: '{feed.url}'}}\n")
-        feed.answer(models(model("a/x")))
-
-    def test_a_day_must_pass_between_two_refreshes(
-        self, home: Path, feed: Feed, time: StoppedClock
-    ) -> None:
-        report = refresh_if_due(home, time.clock)
-        assert report is not None
-        assert "a/x" in report.added
-        time.advance(24 * 3600 - 1)
-        assert refresh_if_due(home, time.clock) is None
-        time.advance(1)
-        assert refresh_if_due(home, time.clock) is not None
-        assert feed.requests == ["/models"] * 2
-
-    def test_the_mark_is_the_files_time_of_change(
-        self, home: Path, feed: Feed, time: StoppedClock
-    ) -> None:
-        now = time.clock.now().timestamp()
-        (home / ".pricing_refresh").touch()
-        os.utime(home / ".pricing_refresh", (now - 3600, now - 3600))
-        assert refresh_if_due(home, time.clock) is None
-        assert feed.requests == []
-
-    def test_a_mark_from_the_future_does_not_stop_refreshing(
-        self, home: Path, time: StoppedClock
-    ) -> None:
-        later = time.clock.now().timestamp() + 10 * 86400
-        (home / ".pricing_refresh").touch()
-        os.utime(home / ".pricing_refresh", (later, later))
-        assert refresh_if_due(home, time.clock) is not None
-
-    def test_a_failed_try_counts_and_is_told_in_one_line(
-        self, home: Path, feed: Feed, time: StoppedClock, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        feed.answer(answers.body(b"", 503))
-        assert refresh_if_due(home, time.clock) is not None
-        assert refresh_if_due(home, time.clock) is None
-        assert feed.requests == ["/models"]
-        told = [r.getMessage() for r in caplog.records if "former prices" in r.getMessage()]
-        assert told == ["openrouter: HTTP status 503; its former prices stay"]
-
-    def test_a_process_that_is_ended_in_a_refresh_claims_ten_minutes_not_a_day(
-        self, home: Path, feed: Feed, time: StoppedClock, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def end(*arguments: Any, **options: Any) -> None:
-            os._exit(7)
-
-        def refresh_until_ended() -> None:
-            monkeypatch.setattr("hermes_telemetry.pricing.refresh.all_sources", end)
-            refresh_if_due(home, time.clock)
-
-        assert fork(refresh_until_ended) == 7
-        time.advance(599)
-        assert refresh_if_due(home, time.clock) is None
-        time.advance(1)
-        assert refresh_if_due(home, time.clock) is not None
-        time.advance(24 * 3600 - 1)
-        assert refresh_if_due(home, time.clock) is None
-
-    def test_no_setup_means_no_refresh_by_itself_but_the_command_works(
-        self, home: Path, feed: Feed, time: StoppedClock, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("HERMES_TELEMETRY_NO_SETUP", "1")
-        assert refresh_if_due(home, time.clock) is None
-        assert not (home / ".pricing_refresh").exists()
-        assert "a/x" in refresh(home, clock=time.clock).added
-
-    def test_a_refresh_by_itself_never_raises(
-        self, home: Path, time: StoppedClock, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        (home / "pricing.yaml").write_text("models: [")
-        assert refresh_if_due(home, time.clock) is None
-        assert [r.levelno for r in caplog.records] == [logging.WARNING]
-
-
-def test_googles_table_comes_with_the_package(home: Path) -> None:
-    report = refresh(home, [GoogleAISource()])
-    assert report.failures == {}
-    assert rates(home, "gemini-3.5-flash", "gemini") == ("listed", 1.5, 9)
-    assert rates(home, "google/gemini-2.5-flash-lite", "vertex") == ("listed", 0.1, 0.4)
-    price = Catalog(home).lookup("gemini-2.5-pro", "gemini")
-    assert price is not None
-    assert price.source == "google"
-    assert [(t.min_prompt_tokens, float(t.rates.output)) for t in price.tiers] == [(200_001, 15)]
-
-
-def test_the_day_of_googles_table_is_the_one_in_the_file() -> None:
-    from hermes_telemetry.pricing.files import seeded_block
-
-    assert str(seeded_block("google")["last_verified"]) == LAST_VERIFIED
-
-
-class Ours(PricingSource):
-    name = "ours"
-
-    def fetch(self) -> Mapping[str, dict[str, Any]]:
-        return {
-            "our/model": {"input": 1, "output": 2},
-            "our/broken": {"input": -1, "output": 2},
-            "a/x": {"input": 7, "output": 7},
-        }
-
-
-class Failing(PricingSource):
-    name = "failing"
-
-    def fetch(self) -> Mapping[str, dict[str, Any]]:
-        raise RuntimeError("secret address")
-
-
-class Sleeping(PricingSource):
-    name = "sleeping"
-    deadline = 1.0
-
-    def fetch(self) -> Mapping[str, dict[str, Any]]:
-        wall.sleep(5)
-        return {}
-
-
-def test_other_peoples_sources_are_taken_over_and_bounded(home: Path, feed: Feed) -> None:
-    feed.answer(models(model("a/x")))
-    sources = [OpenRouterSource(feed.url), Ours(), Failing(), Sleeping()]
-    report = refresh(home, sources)
-    assert report.added == ("a/x", "our/model")
-    assert report.failures == {
-        "failing": "RuntimeError",
-        "sleeping": "no complete answer within 1 s",
-    }
-    assert rates(home, "our/model", "anywhere") == ("listed", 1, 2)
-    assert rates(home, "a/x") == ("listed", 3, 15)
-
-
-def test_sources_of_other_packages_are_found_by_their_entry_point(
-    home: Path, feed: Feed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    info = tmp_path / "site" / "their_prices-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-prices\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(
-        "[hermes_telemetry.pricing_sources]\ngood = their_prices:Good\n"
-        "missing = their_prices:Missing\nother = their_prices:Other\n"
-    )
-    (info.parent / "their_prices.py").write_text(
-        "from hermes_telemetry.pricing.sources import PricingSource\n"
-        "class Good(PricingSource):\n"
-        "    name = 'theirs'\n"
-        "    def fetch(self): return {'their/model': {'input': 5, 'output': 6}}\n"
-        "class Other: pass\n"
-    )
-    monkeypatch.syspath_prepend(str(info.parent))
-    (home / "pricing.yaml").write_text(f"refresh: {{openrouter_url: '{feed.url}'}}\n")
-    feed.answer(models(model("a/x")))
-    assert "their/model" in refresh(home).added
-    assert rates(home, "their/model", "x") == ("listed", 5, 6)
