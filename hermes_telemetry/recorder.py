@@ -119,6 +119,7 @@ class Recorder:
         )
         results = self._write(*writes)
         for notice in self._accounting.notices(writes, results):
+            _log.warning("%s", notice)  # the session may have no turn left that could hear it
             self._turns.queue_notice(call.attempt.session_id, notice)
 
     def api_request_error(self, payload: dict[str, Any]) -> None:

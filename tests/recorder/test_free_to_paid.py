@@ -72,6 +72,7 @@ def test_the_first_paid_call_is_told_once(
 
     assert notice(recording) == said.format(paid)
     assert notice(recording) is None
+    assert recording.said.count("WARNING: " + said.format(paid)) == 1
     flip = recording.row("free_paid_transitions")
     assert (flip["model"], flip["provider"], flip["session_id"]) == (paid, "nous", "s")
     assert flip["first_paid_cost_usd"] == pytest.approx(COST, abs=1e-12)
