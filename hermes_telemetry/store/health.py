@@ -31,8 +31,8 @@ RECENT = timedelta(days=30)
 """The span of shares and growth, and how long dropped records stay a fault."""
 
 _RECOVER = (
-    "stop Hermes, copy the file away, then `sqlite3 COPY .recover | sqlite3 NEW` and put NEW in"
-    " its place"
+    "stop Hermes, copy the file away, then `sqlite3 COPY .recover | sqlite3 NEW` (`.dump` where"
+    " this sqlite3 cannot recover) and put NEW in its place"
 )
 
 _FOREIGN_FILE = "make it readable for this user, or look as the user that runs Hermes"
