@@ -35,8 +35,8 @@ _schema_lock = threading.Lock()
 """DDL of two threads at once ends in SQLITE_LOCKED, which no timeout retries."""
 
 HOOK_DEADLINE_S = 0.75
-"""Of the second that a hook may take, a tenth is left for the spill file and a tenth for a price
-that the host is asked for.
+"""Of the second that a hook may take, a quarter is left: a tenth of a second for a price that the
+host or the catalogue is asked for, the rest for the spill file.
 """
 
 TRIPPED_DEADLINE_S = 0.02

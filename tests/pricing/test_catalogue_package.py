@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import genai_prices
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,8 +10,6 @@ from hypothesis import strategies as st
 from hermes_telemetry.pricing import Usage, cost_of
 from hermes_telemetry.pricing.catalogue import Catalogue
 from hermes_telemetry.pricing.entries import Multipliers
-
-genai_prices = pytest.importorskip("genai_prices")
 
 counts = st.integers(0, 400_000)
 
