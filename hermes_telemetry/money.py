@@ -7,6 +7,9 @@ from decimal import Decimal
 
 UNKNOWN = "–"
 _CENT = 0.01
+# A token at a millionth of a dollar per million tokens.
+_LAST_DIGIT = 12
+_NANO = 9
 
 
 def usd(amount: float | Decimal | None, unpriced: int = 0) -> str:
@@ -15,9 +18,11 @@ def usd(amount: float | Decimal | None, unpriced: int = 0) -> str:
     ``unpriced`` is the number of calls in the amount that have no price: with any, the amount is
     a lower bound and reads ``≥ $1.23``.
     """
-    if amount is None or not math.isfinite(amount):
+    # A file of another build may hold a text where an amount belongs.
+    if not isinstance(amount, float | int | Decimal) or not math.isfinite(amount):
         return UNKNOWN
-    value = float(amount)
+    # What is less is left of sums of floats that are the same amount.
+    value = round(float(amount), _LAST_DIGIT)
     digits = 2
     if 0 < abs(value) < _CENT:
         # Two figures that count, however small: four decimals down to $0.0010, more below that.
@@ -25,6 +30,14 @@ def usd(amount: float | Decimal | None, unpriced: int = 0) -> str:
     sign = "-" if value < 0 else ""
     bound = "≥ " if unpriced else ""
     return f"{bound}{sign}${abs(value):,.{digits}f}"
+
+
+def to_nano(difference: float) -> float:
+    """A difference of amounts in USD to the nano-dollar, as the canned queries give theirs.
+
+    What is less is left over by the arithmetic of floats: equal amounts do not differ.
+    """
+    return round(difference, _NANO)
 
 
 def total(amount: float | Decimal | None, unpriced: int) -> str:

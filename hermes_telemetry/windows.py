@@ -8,10 +8,12 @@ fraction: a full timestamp compared with such a prefix sorts right in both forms
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import time as wall_time
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -22,6 +24,10 @@ EVERYTHING = "all"
 _EARLIEST = BEGINNING + timedelta(days=2)
 _LATEST = END - timedelta(days=2)
 _TICK = timedelta(microseconds=1)
+
+_DAYS_AGO = {"today": 0, "yesterday": 1}
+_AGE = re.compile(r"(?P<count>[0-9]+)(?P<unit>[hdw])")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
 @dataclass(frozen=True)
@@ -42,9 +48,11 @@ def timestamp(moment: datetime) -> str:
     Always six decimals and always UTC. A naive datetime raises ValueError: reading it as the
     machine's local time would shift rows silently.
     """
-    if moment.utcoffset() is None:
-        raise ValueError(f"{moment!r} has no time zone")
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+    if moment.tzinfo is not UTC:
+        if moment.utcoffset() is None:
+            raise ValueError(f"{moment!r} has no time zone")
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")
 
 
 def parse_timestamp(text: str) -> datetime:
@@ -69,23 +77,51 @@ def time_zone(name: str) -> tzinfo:
         raise ValueError(f"unknown time zone {name!r}") from error
 
 
-def _day_start(day: date, zone: tzinfo) -> datetime:
-    midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
+def local_instant(day: date, at: wall_time, zone: str) -> datetime:
+    """The first instant of a local day at which clocks on the wall show ``at`` or later, in UTC.
+
+    Of a time that a clock change repeats it is the first one; of one that it skips, the end of the
+    gap. ``at`` has no zone of its own. ValueError for a bad zone.
+    """
+    return _first_instant(datetime.combine(day, at), time_zone(zone))
+
+
+def _first_instant(wall: datetime, zone: tzinfo) -> datetime:
     try:
-        start = midnight.astimezone(UTC)
-        if start.astimezone(zone).replace(tzinfo=None) == midnight.replace(tzinfo=None):
+        start = wall.replace(tzinfo=zone).astimezone(UTC)
+        if start.astimezone(zone).replace(tzinfo=None) == wall:
             return start
-        # Midnight was skipped by a clock change: search the second at which the day begins.
-        before = midnight.replace(fold=1).astimezone(UTC)
+        # Skipped by a clock change: search the second at which the gap ends.
+        before = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
         while start - before > timedelta(seconds=1):
             middle = before + (start - before) // 2
-            if middle.astimezone(zone).date() < day:
+            if middle.astimezone(zone).replace(tzinfo=None) < wall:
                 before = middle
             else:
                 start = middle
         return start.replace(microsecond=0)
     except OverflowError:  # the first and the last day of the calendar
-        return BEGINNING if day.year == 1 else END
+        return BEGINNING if wall.year == 1 else END
+
+
+def _day_start(day: date, zone: tzinfo) -> datetime:
+    return _first_instant(datetime.combine(day, wall_time.min), zone)
+
+
+def local_day(moment: datetime, zone: str) -> date:
+    """The local day that an aware datetime lies in; ValueError for a bad zone.
+
+    At the ends of the calendar it is the nearest day that every zone can tell.
+    """
+    told = min(max(moment, _EARLIEST), _LATEST)
+    return told.astimezone(time_zone(zone)).date()
+
+
+def next_month(day: date) -> date:
+    """The first day of the month after a day's; the calendar's last day when there is none."""
+    if (day.year, day.month) == (date.max.year, 12):
+        return date.max
+    return date(day.year + day.month // 12, day.month % 12 + 1, 1)
 
 
 def _next_day(day: date) -> date:
@@ -111,11 +147,27 @@ def bound(moment: datetime) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-def _parse_day(text: str) -> date | None:
+def named_day(text: str, today: date) -> date | None:
+    """The local day that a date, ``today`` or ``yesterday`` names; None for another text."""
+    ago = _DAYS_AGO.get(text.lower())
+    if ago is not None:
+        return _days_before(today, ago)
     try:
         return date.fromisoformat(text)
     except ValueError:
         return None
+
+
+def parse_age(text: str, now: datetime) -> datetime | None:
+    """The instant (UTC) that lies an age before ``now``: ``12h``, ``90d`` of 24 hours each, ``4w``.
+
+    None for a text that is no age, OverflowError for an age from before the calendar.
+    """
+    age = _AGE.fullmatch(text)
+    if age is None:
+        return None
+    # In UTC, where every hour counts: a local clock that is changed would lose or repeat one.
+    return now.astimezone(UTC) - int(age["count"]) * _UNITS[age["unit"]]
 
 
 @dataclass(frozen=True)
@@ -129,48 +181,64 @@ class Window:
     zone: str
 
     @classmethod
+    def day(cls, day: date, zone: str) -> Window:
+        """A local day: 23 or 25 hours where clocks change. ValueError for a bad zone."""
+        local = time_zone(zone)
+        return cls(_day_start(day, local), _day_start(_next_day(day), local), zone)
+
+    @classmethod
+    def month(cls, day: date, zone: str) -> Window:
+        """The local calendar month that ``day`` lies in. ValueError for a bad zone."""
+        local = time_zone(zone)
+        return cls(_day_start(day.replace(day=1), local), _day_start(next_month(day), local), zone)
+
+    @classmethod
     def asked(
         cls, since: str, until: str, default_days: int | None, zone: str, now: datetime
     ) -> Window:
         """The window that the texts ``since`` and ``until`` ask for.
 
-        A date is a local day and ``until`` includes it; an ISO instant is exact and half-open;
-        ``all`` is no bound. An empty ``until`` is no bound. An empty ``since`` means the
-        ``default_days`` local days that end with the day of ``until``, else with today
-        (``default_days`` None: no bound). ValueError for other texts.
+        A date, ``today`` or ``yesterday`` is a local day and ``until`` includes it; an ISO instant
+        is exact and half-open, and so is an age, counted back from ``now``; ``all`` is no bound. An
+        empty ``until`` is no bound. An empty ``since`` means the ``default_days`` local days that
+        end with the day of ``until``, else with today (``default_days`` None: no bound).
+        ValueError, in one line for the user, for other texts.
         """
         local = time_zone(zone)
         since, until = since.strip(), until.strip()
-        last_day = now.astimezone(local).date()
+        today = last_day = now.astimezone(local).date()
         end = END
         if until and until.lower() != EVERYTHING:
-            day = _parse_day(until)
+            day = named_day(until, today)
             if day is not None:
                 end = _day_start(_next_day(day), local)
                 last_day = day
             else:
-                end = _instant(until)
+                end = _instant(until, now)
                 # Half-open: an end at midnight belongs to the day before.
                 told = min(max(end, _EARLIEST), _LATEST)
                 last_day = (told - _TICK).astimezone(local).date()
-        return cls(_start(since, last_day, default_days, local), end, zone)
+        if since.lower() == EVERYTHING or (not since and default_days is None):
+            start = BEGINNING
+        elif not since and default_days is not None:
+            start = _day_start(_days_before(last_day, default_days - 1), local)
+        else:
+            day = named_day(since, today)
+            start = _day_start(day, local) if day is not None else _instant(since, now)
+        return cls(start, end, zone)
 
 
-def _start(since: str, last_day: date, default_days: int | None, local: tzinfo) -> datetime:
-    if since.lower() == EVERYTHING or (not since and default_days is None):
-        return BEGINNING
-    if not since and default_days is not None:
-        return _day_start(_days_before(last_day, default_days - 1), local)
-    day = _parse_day(since)
-    return _day_start(day, local) if day is not None else _instant(since)
-
-
-def _instant(text: str) -> datetime:
-    """As `parse_timestamp`; what lies beyond the calendar bounds nothing, as its ends do."""
+def _instant(text: str, now: datetime) -> datetime:
+    """Of an age or an instant; what lies beyond the calendar bounds nothing, as its ends do."""
     try:
-        return parse_timestamp(text)
+        return parse_age(text, now) or parse_timestamp(text)
     except OverflowError:
-        return BEGINNING if text.startswith("0001") else END
+        return BEGINNING if _AGE.fullmatch(text) or text.startswith("0001") else END
+    except ValueError as error:
+        raise ValueError(
+            f"{text!r} is neither a date (2026-07-01), an ISO instant (2026-07-01T12:00:00Z),"
+            " today, yesterday, an age (24h, 7d, 4w) nor all"
+        ) from error
 
 
 def machine_zone(environ: Mapping[str, str] = os.environ, etc: Path = Path("/etc")) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sqlite3
 from collections.abc import Sequence
@@ -11,8 +12,8 @@ from pathlib import Path
 
 from ..paths import database_path
 
-# Every ledger since v1 has both, whatever the file is called and whoever wrote it.
-_LEDGER_TABLES = {"runs", "llm_calls"}
+# Every ledger since v1 has them, whatever the file is called and whoever wrote it.
+_LEDGER_TABLES = {"runs": {"session_id", "started_at"}, "llm_calls": {"session_id", "ts"}}
 _NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
@@ -33,10 +34,22 @@ class Shape:
     rows: dict[str, int]
 
 
+def file_identity(path: Path | str) -> tuple[int, int] | None:
+    """Which file a path names now (device and inode), None when there is none.
+
+    By stat: opening the file by hand would drop the locks that SQLite holds on it.
+    """
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def open_database(path: Path) -> sqlite3.Connection:
     """A read-only connection to a SQLite file, which is never made. Raises NotALedgerError."""
     if not path.is_file():
-        raise NotALedgerError(f"there is no file {path}")
+        raise NotALedgerError(_missing(path))
     # as_uri() escapes what a URI would otherwise take for its query: ? # %
     uri = path.resolve().as_uri() + "?mode=ro"
     log = path.with_name(path.name + "-wal")
@@ -58,6 +71,14 @@ def open_database(path: Path) -> sqlite3.Connection:
         raise NotALedgerError(f"{path} cannot be read: {error}") from error
 
 
+def _missing(path: Path) -> str:
+    if path.is_dir():
+        return f"{path} is a folder: name a ledger in it"
+    usual = path == database_path()
+    advice = "the host makes it with its first turn" if usual else "name a ledger that is there"
+    return f"there is no file {path}: {advice}"
+
+
 def _open(uri: str) -> sqlite3.Connection:
     conn = sqlite3.connect(uri, uri=True, timeout=30)
     try:
@@ -71,9 +92,21 @@ def _open(uri: str) -> sqlite3.Connection:
 def open_ledger(path: Path) -> sqlite3.Connection:
     """A read-only connection to a ledger, left at its version. Raises NotALedgerError."""
     conn = open_database(path)
-    if not _names(conn) >= _LEDGER_TABLES:
+    if not _names(conn) >= _LEDGER_TABLES.keys():
         conn.close()
-        raise NotALedgerError(f"{path} is not a telemetry ledger: it has no runs and llm_calls")
+        raise NotALedgerError(
+            f"{path} is not a telemetry ledger: it has no runs and llm_calls; name one"
+        )
+    for table, expected in _LEDGER_TABLES.items():
+        columns = {
+            name for (name,) in conn.execute("select name from pragma_table_info(?)", (table,))
+        }
+        if not columns >= expected:
+            conn.close()
+            missing = ", ".join(sorted(expected - columns))
+            raise NotALedgerError(
+                f"{path} is not a telemetry ledger: its table {table} has no {missing}; name one"
+            )
     return conn
 
 

@@ -14,10 +14,10 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from pathlib import Path
 
-from ..windows import SYSTEM_CLOCK, Clock, bound, day_start_utc, parse_timestamp
+from ..windows import SYSTEM_CLOCK, Clock, bound, day_start_utc, parse_age, parse_timestamp
 from .locking import CHUNK_ROWS, PATIENCE_S, Transaction, patiently
 from .maintenance import open_writable
 
@@ -31,9 +31,6 @@ _Edge = tuple[str, int]
 """(ts, id): of a group, the rows below it may go."""
 
 _KEEP_ALL: _Edge = ("", 0)
-
-_AGE = re.compile(r"(?P<count>[0-9]+)(?P<unit>[hdw])")
-_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
 @dataclass(frozen=True)
@@ -125,9 +122,9 @@ def parse_before(text: str, now: datetime, zone: str) -> str:
 
 
 def _before(text: str, now: datetime, zone: str) -> str:
-    age = _AGE.fullmatch(text)
-    if age is not None:
-        return bound(now - int(age["count"]) * _UNITS[age["unit"]])
+    aged = parse_age(text, now)
+    if aged is not None:
+        return bound(aged)
     try:
         day = date.fromisoformat(text)
     except ValueError:
@@ -208,7 +205,7 @@ def preview(conn: sqlite3.Connection, rule: PruneRule) -> Preview:
         tuple(sorted(groups, key=lambda group: -group.rows)),
         total,
         conn.execute("select count(*) from llm_call_errors").fetchone()[0] - total,
-        min((ts for ts in oldest if ts is not None), default=None),
+        min((ts for ts in oldest if isinstance(ts, str)), default=None),
     )
 
 

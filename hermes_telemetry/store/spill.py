@@ -94,7 +94,7 @@ class Spill:
         return (
             bool(self._memory or self.dropped)
             or self._clock.monotonic() >= self._look_at
-            or os.path.exists(self._path_text)  # at every write: half the time of Path.exists
+            or os.access(self._path_text, os.F_OK)  # at every write: a third of Path.exists
         )
 
     def oldest(self) -> Batch | None:

@@ -1,7 +1,8 @@
 """Where a local day begins, what a window is, and how an instant is written."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -9,7 +10,10 @@ from hermes_telemetry.windows import (
     Window,
     bound,
     day_start_utc,
+    local_day,
+    local_instant,
     machine_zone,
+    next_month,
     parse_timestamp,
     timestamp,
 )
@@ -130,6 +134,23 @@ def test_a_day_that_is_none_is_refused(day: str) -> None:
             "0001-01-01T00:00:00",
             "9999-12-31T23:59:59",
         ),
+        # It is Wednesday noon in UTC, 14:00 in Madrid, two hours ahead: days begin at 22:00 UTC.
+        ("today", "", 30, "2026-06-30T22:00:00", "9999-12-31T23:59:59"),
+        ("yesterday", "yesterday", 30, "2026-06-29T22:00:00", "2026-06-30T22:00:00"),
+        ("Yesterday", "TODAY", 30, "2026-06-29T22:00:00", "2026-07-01T22:00:00"),
+        # The 29, or 6, days before it.
+        ("", "yesterday", 7, "2026-06-23T22:00:00", "2026-06-30T22:00:00"),
+        # An age is hours back from now, 24 of them a day; as an end it is half-open.
+        ("24h", "", 30, "2026-06-30T12:00:00", "9999-12-31T23:59:59"),
+        (" 7d ", "1d", 30, "2026-06-24T12:00:00", "2026-06-30T12:00:00"),
+        ("2w", "0h", 30, "2026-06-17T12:00:00", "2026-07-01T12:00:00"),
+        # 13 hours before 14:00 is still that day: the last of seven.
+        ("", "13h", 7, "2026-06-24T22:00:00", "2026-06-30T23:00:00"),
+        # 14 hours before is its midnight: the day before is the last.
+        ("", "14h", 7, "2026-06-23T22:00:00", "2026-06-30T22:00:00"),
+        # Older than the calendar, and older than what a computer counts in days.
+        ("999999d", "", 30, "0001-01-01T00:00:00", "9999-12-31T23:59:59"),
+        ("99999999999d", "", 30, "0001-01-01T00:00:00", "9999-12-31T23:59:59"),
         ("", "0001-01-01T00:00:00+05:00", 7, "0001-01-01T00:14:44", "0001-01-01T00:00:00"),
         ("", "9999-12-31T23:59:59-05:00", 7, "9999-12-23T23:00:00", "9999-12-31T23:59:59"),
     ],
@@ -141,10 +162,88 @@ def test_the_window_in_madrid_asked_for_by(
     assert (bound(window.start), bound(window.end)) == (start, end)
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "30", "2026-07-01T25:00"])
+@pytest.mark.parametrize(
+    ("zone", "day", "hours_of_day", "hours_of_month"),
+    [
+        # March has 31 days less the hour that is skipped, October one hour more.
+        ("Europe/Madrid", date(2026, 3, 29), 23, 31 * 24 - 1),
+        ("Europe/Madrid", date(2026, 10, 25), 25, 31 * 24 + 1),
+        ("Asia/Kathmandu", date(2028, 2, 29), 24, 29 * 24),
+        ("Australia/Lord_Howe", date(2026, 4, 5), 24.5, 30 * 24 + 0.5),
+        ("America/New_York", date(2026, 12, 31), 24, 31 * 24),
+        # The zone left this day out.
+        ("Pacific/Apia", date(2011, 12, 30), 0, 30 * 24),
+    ],
+)
+def test_days_and_months_last_as_long_as_they_really_do(
+    zone: str, day: date, hours_of_day: float, hours_of_month: float
+) -> None:
+    of_day, of_month = Window.day(day, zone), Window.month(day, zone)
+    assert of_day.end - of_day.start == timedelta(hours=hours_of_day)
+    assert of_month.end - of_month.start == timedelta(hours=hours_of_month)
+
+
+@pytest.mark.parametrize(
+    ("moment", "zone", "day"),
+    [
+        # 5 h 45 min ahead.
+        ("2026-06-30T18:14:59.999999", "Asia/Kathmandu", date(2026, 6, 30)),
+        ("2026-06-30T18:15", "Asia/Kathmandu", date(2026, 7, 1)),
+        # The hour that comes twice is of one day.
+        ("2026-11-01T05:30", "America/New_York", date(2026, 11, 1)),
+        ("2026-11-01T06:30", "America/New_York", date(2026, 11, 1)),
+        # The ends of the calendar, where a zone's own time cannot be told.
+        ("0001-01-01T00:00", "America/New_York", date(1, 1, 2)),
+        ("9999-12-31T23:59:59", "Asia/Tokyo", date(9999, 12, 30)),
+    ],
+)
+def test_an_instant_lies_on_a_local_day(moment: str, zone: str, day: date) -> None:
+    assert local_day(parse_timestamp(moment), zone) == day
+
+
+@pytest.mark.parametrize(
+    ("day", "at", "instant"),
+    [
+        # Two hours ahead of UTC in summer, one in winter.
+        (date(2026, 7, 1), time(14, 30), "2026-07-01T12:30:00"),
+        # 02:30 is skipped: the gap ends at 03:00.
+        (date(2026, 3, 29), time(2, 30), "2026-03-29T01:00:00"),
+        (date(2026, 3, 29), time(3), "2026-03-29T01:00:00"),
+        # 02:30 comes twice: the first one.
+        (date(2026, 10, 25), time(2, 30), "2026-10-25T00:30:00"),
+    ],
+)
+def test_a_time_on_the_wall_in_madrid_comes_first_at(day: date, at: time, instant: str) -> None:
+    assert bound(local_instant(day, at, "Europe/Madrid")) == instant
+
+
+def test_a_month_is_followed_by_the_next() -> None:
+    assert next_month(date(2026, 1, 31)) == date(2026, 2, 1)
+    assert next_month(date(2026, 12, 1)) == date(2027, 1, 1)
+    assert next_month(date(9999, 12, 1)) == date(9999, 12, 31)
+
+
+def test_yesterday_lasts_as_long_as_it_did_where_clocks_changed() -> None:
+    # In the night to 29 March clocks go forward: that day has 23 hours.
+    now = datetime(2026, 3, 30, 5, tzinfo=UTC)
+    window = Window.asked("yesterday", "yesterday", 30, "Europe/Madrid", now)
+    assert window.end - window.start == timedelta(hours=23)
+
+
+def test_an_age_counts_the_hours_that_passed_where_clocks_changed() -> None:
+    # 12:00 of the day that lost an hour is 10:00 UTC; a day before it was 11:00 there.
+    noon = datetime(2026, 3, 29, 12, tzinfo=ZoneInfo("Europe/Madrid"))
+    window = Window.asked("1d", "", None, "Europe/Madrid", noon)
+    assert bound(window.start) == "2026-03-28T10:00:00"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tomorrow", "2026-13-01", "30", "2026-07-01T25:00", "7 d", "-7d", "1.5d", "7m", "٣d", "d"],
+)
 def test_a_bound_that_is_no_time_is_refused(text: str) -> None:
     for since, until in ((text, ""), ("", text)):
-        with pytest.raises(ValueError, match=r"."):
+        with pytest.raises(ValueError, match=r"neither a date \(2026-07-01\), .* nor all$"):
             Window.asked(since, until, 30, "UTC", NOW)
 
 

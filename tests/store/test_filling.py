@@ -1,15 +1,12 @@
 """Filling in the costs of calls that were recorded without a price."""
 
-import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hermes_telemetry.store import migrations
 from hermes_telemetry.store.filling import Filling, UnpricedCall, fill, unpriced_calls
 from hermes_telemetry.store.maintenance import open_writable
 from support.ledger import HandMadeLedger, stored
@@ -18,20 +15,6 @@ from support.stopped_clock import StoppedClock
 
 LISTED = {"basis": "listed", "source": "pricing.yaml", "matched_id": "m", "input": 2.0}
 ASSUMED = {"basis": "assumed", "source": "openrouter", "matched_id": "m", "input": 2.0}
-
-
-@pytest.fixture(scope="module")
-def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("blank") / "telemetry.db"
-    migrations.migrate(path)
-    return path
-
-
-@pytest.fixture
-def ledger(blank: Path, tmp_path: Path) -> Iterator[HandMadeLedger]:
-    ledger = HandMadeLedger(Path(shutil.copy(blank, tmp_path)))
-    yield ledger
-    ledger.close()
 
 
 def unpriced(path: Path, since: str = "") -> list[list[UnpricedCall]]:

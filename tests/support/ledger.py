@@ -135,6 +135,16 @@ class HandMadeLedger:
             **columns,
         )
 
+    def alert(self, scope: str, level: str, at: str, **columns: Any) -> None:
+        """A budget's alert as it fired."""
+        self._insert(
+            "budget_alerts",
+            scope=scope,
+            level=level,
+            fired_at=stored(at),
+            **({"window": "daily", "period_key": at[:10]} | columns),
+        )
+
     def free(self, model: str, provider: str, since: str) -> None:
         self._insert(
             "known_free_models", model=model, provider=provider, first_seen_at=stored(since)
@@ -149,6 +159,10 @@ class HandMadeLedger:
             first_paid_cost_usd=usd,
             session_id=session,
         )
+
+    def change(self, statement: str, *values: Any) -> None:
+        """What somebody else does to the ledger."""
+        self._connection.execute(statement, values)
 
     def _insert(self, table: str, **row: Any) -> int:
         cursor = self._connection.execute(

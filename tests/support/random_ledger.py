@@ -24,7 +24,8 @@ def scatter(ledger: HandMadeLedger, chance: Random) -> tuple[list[str], list[str
             moment(),
             profile=chance.choice([None, "", "work", "home"]),
             cron_job_id=chance.choice([None, None, "", *jobs]),
-            platform=chance.choice(["cli", "subagent"]),
+            sender_id=chance.choice([None, None, "", "ann", "bob"]),
+            platform=chance.choice([None, "cli", "subagent"]),
             status=chance.choice(["ok", "error"]),
             cost_usd=chance.choice([None, 0.0, 1.0]),
             api_calls=chance.choice([None, 0, 1]),
@@ -50,7 +51,14 @@ def scatter(ledger: HandMadeLedger, chance: Random) -> tuple[list[str], list[str
             cache_read_tokens=chance.randrange(100),
             latency_ms=chance.randrange(1000),
         )
-        ledger.tool(session, chance.choice(["terminal", "delegate_task/subagent"]), moment(), turn)
+        ledger.tool(
+            session,
+            chance.choice(["terminal", "patch", "delegate_task/subagent"]),
+            moment(),
+            turn,
+            ok=chance.choice([0, 1, 1]),
+            latency_ms=chance.choice([None, chance.randrange(1000)]),
+        )
         if chance.random() < 0.3:
             ledger.failure(
                 session,
