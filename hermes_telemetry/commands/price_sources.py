@@ -19,11 +19,12 @@ from .. import host, paths
 from ..pricing import Catalog, Price, Tariffs, catalog
 from ..pricing.catalogue import Catalogue
 from ..pricing.entries import Multipliers, charged_apart, parse_quote
-from ..pricing.files import PricingFileError, load_mapping
+from ..pricing.files import load_mapping
 from ..store.files import open_ledger
 from ..store.maintenance import require_current
 from ..store.price_history import all_snapshots
 from ..windows import timestamp
+from ..yaml_files.text import ConfigFileError
 from .options import InputError
 
 PATIENCE_S = 20.0
@@ -41,7 +42,7 @@ def prices_home() -> Path:
     path = paths.pricing_path(home)
     try:
         load_mapping(path.read_bytes() if path.exists() else b"")
-    except PricingFileError as error:
+    except ConfigFileError as error:
         raise InputError(f"{path}: {error}") from error
     return home
 
@@ -81,9 +82,10 @@ def full_catalog(snapshots: Iterable[Snapshot], pairs: Sequence[tuple[str, str]]
     return Catalog(prices_home(), tariff=tariff, catalogue=Catalogue(wait=PATIENCE_S))
 
 
-def historic_catalog(ledger: sqlite3.Connection) -> Catalog:
+def historic_catalog(ledger: sqlite3.Connection, pairs: Sequence[tuple[str, str]] = ()) -> Catalog:
     """The whole chain for calls of the past: of a model's tariffs in the ledger the newest that is
-    not younger than the call counts, else the earliest; the host is asked where there is none.
+    not younger than the call counts, else the earliest; the host is asked where there is none,
+    at the same time for all of ``pairs``, which are (model, provider).
     """
     kept: dict[tuple[str, str], list[Snapshot]] = {}
     for row in all_snapshots(ledger):
@@ -97,6 +99,9 @@ def historic_catalog(ledger: sqlite3.Connection) -> Catalog:
         return snapshot_price(rows[max(place - 1, 0)], fill)
 
     tariffs = Tariffs(host.resolve_tariff, wait=PATIENCE_S)
+    for model, provider in pairs:
+        if (model, provider) not in kept:
+            tariffs.begin(model, provider)
     return Catalog(
         prices_home(),
         tariff=tariffs.price,

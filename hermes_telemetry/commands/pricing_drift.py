@@ -118,6 +118,7 @@ def _fields(drift: Drift) -> dict[str, Any]:
         "local_input": local_input,
         "local_output": local_output,
         "change": drift.change,
+        "by_hour": drift.by_hour,
     }
 
 
@@ -133,14 +134,19 @@ def _print(
 
     if drifts:
         rows = [_fields(drift) for drift in drifts]
-        columns = list(rows[0])
+        columns = [column for column in rows[0] if column != "by_hour"]
         units = {"change": "share", **dict.fromkeys(columns[3:7], "rate")}
-        write_table(sys.stdout, columns, [list(row.values()) for row in rows], units)
+        write_table(
+            sys.stdout, columns, [[row[column] for column in columns] for row in rows], units
+        )
     counts = [
         f"{sum(drift.verdict == verdict for drift in drifts):,} {verdict}"
         for verdict in ("drift", "no local price", "subscription", "same")
     ]
     print(f"tariffs of the host compared: {len(drifts):,} ({', '.join(counts)})")
+    by_hour = [drift.model for drift in drifts if drift.by_hour]
+    if by_hour:
+        print(f"with other rates by the hour, compared at the dearest: {', '.join(by_hour)}")
     if uncompared:
         calls = sum(pair["calls"] for pair in uncompared)
         print(
@@ -150,6 +156,9 @@ def _print(
     if written:
         print(f"written to pricing.yaml: {', '.join(written)}")
     if drifting and apply:
-        print("what still differs has another tariff at another provider: state it by hand")
+        print(
+            "what still differs has another tariff at another provider, or rates of its own by the"
+            " hour: state it by hand"
+        )
     elif drifting:
         print("nothing is written without --apply")

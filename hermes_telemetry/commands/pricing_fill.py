@@ -37,7 +37,7 @@ def add_parser(actions: Commands) -> None:
         "--since",
         metavar="DATE|INSTANT",
         default="all",
-        help="only calls from then on (default: all)",
+        help="only calls from a local day, an age (7d) or an instant on (default: all)",
     )
     parser.add_argument(
         "--apply",
@@ -110,7 +110,7 @@ def _since(text: str, path: Path) -> str:
     try:
         return bound(Window.asked(text, "", None, zone, SYSTEM_CLOCK.now()).start)
     except ValueError as error:
-        raise InputError(f"--since: {text!r} is neither a date, an instant nor all") from error
+        raise InputError(f"--since: {error}") from error
 
 
 def _tally(path: Path, since: str, *, apply: bool) -> _Tally:

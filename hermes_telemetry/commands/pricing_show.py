@@ -7,9 +7,10 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .options import add_command, add_db_option, ledger_path
+from .options import InputError, add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     from ..pricing import Price
@@ -51,13 +52,19 @@ def add_parser(actions: Commands) -> None:
 
 def run(namespace: argparse.Namespace) -> int:
     """Prints the price; a model without one is told so."""
+    from ..paths import pricing_path
+    from ..store.files import db_option
+    from ..windows import SYSTEM_CLOCK
     from .price_sources import full_catalog, step_of
 
     model, provider = namespace.model, namespace.provider
+    if not model.strip():
+        raise InputError("the MODEL is blank: name one, as `hermes-telemetry stats models` does")
+    now = SYSTEM_CLOCK.now()
     path = ledger_path(namespace)
     # Before the first session there is no ledger.
     snapshots = _stored(path) if namespace.db or path.exists() else []
-    prices = full_catalog(snapshots, [(model, provider)]).steps(model, provider)
+    prices = full_catalog(snapshots, [(model, provider)]).steps(model, provider, now)
     answers = [_fields(step_of(price, model), price) for price in prices]
     answer = answers[0] if answers else None
     if namespace.json:
@@ -66,10 +73,8 @@ def run(namespace: argparse.Namespace) -> int:
             "model": model,
             "provider": provider,
             **(answer or nothing),
-            "tiers": [
-                {"min_prompt_tokens": tier.min_prompt_tokens, **_rates(prices[0], tier)}
-                for tier in (prices[0].tiers if prices else ())
-            ],
+            "tiers": _tiers(prices[0]) if prices else [],
+            "periods": _periods(prices[0], now) if prices else [],
             "steps": answers,
         }
         print(json.dumps(content, indent=2))
@@ -77,9 +82,16 @@ def run(namespace: argparse.Namespace) -> int:
     name = f"{model} at {provider}" if provider else model
     if answer is None:
         print(f"{name}: no price is known, so its calls stay without a cost")
+        print(
+            f"to price it, add its USD per million tokens to the models of {pricing_path()}:\n"
+            f"  {json.dumps(model)}: {{input: 3, output: 15}}\n"
+            "then price the calls that are recorded:\n"
+            f"  hermes-telemetry pricing fill --apply{db_option(path)}"
+        )
     else:
-        _print_price(name, answer, prices[0])
-    print("\nUSD per million tokens (request: per call) by each step of the lookup:")
+        _print_price(name, answer, prices[0], now)
+    at = f" at {now:%H:%M} UTC" if any(price.periods for price in prices) else ""
+    print(f"\nUSD per million tokens (request: per call){at} by each step of the lookup:")
     _print_steps(answers)
     return 0
 
@@ -108,6 +120,27 @@ def _rates(price: Price, tier: Any = None) -> dict[str, Any]:
     return {key: record[key] for key in _RATES}
 
 
+def _tiers(price: Price) -> list[dict[str, Any]]:
+    return [
+        {"min_prompt_tokens": tier.min_prompt_tokens, **_rates(price, tier)} for tier in price.tiers
+    ]
+
+
+def _periods(price: Price, now: datetime) -> list[dict[str, Any]]:
+    """What is stated of a price that changes with time, in UTC; of what holds the last counts."""
+    counts = max((n for n, (when, _) in enumerate(price.periods) if when.holds(now)), default=None)
+    return [
+        {
+            "from": None if when.start is None else when.start.isoformat(),
+            "hours": None if when.hours is None else [f"{clock:%H:%M}" for clock in when.hours],
+            "counts_now": n == counts,
+            **_rates(stated),
+            "tiers": _tiers(stated),
+        }
+        for n, (when, stated) in enumerate(price.periods)
+    ]
+
+
 def _fields(step: int, price: Price) -> dict[str, Any]:
     return {
         "step": step,
@@ -118,14 +151,33 @@ def _fields(step: int, price: Price) -> dict[str, Any]:
     }
 
 
-def _print_price(name: str, answer: dict[str, Any], price: Price) -> None:
+def _print_price(name: str, answer: dict[str, Any], price: Price, now: datetime) -> None:
     print(f"{name}: {answer['basis']} (step {answer['step']}, {_STEPS[answer['step'] - 1]})")
     print(f"source      {answer['source'] or 'not named'}")
     print(f"matched id  {answer['matched_id']}")
     print(f"rates       {_told(answer)}")
-    for tier in price.tiers:
-        print(f"            from {tier.min_prompt_tokens:,} prompt tokens on:")
-        print(f"            {_told(_rates(price, tier))}")
+    _print_tiers(_tiers(price))
+    if price.periods:
+        print("periods     of those that hold when a call is made the last counts")
+    for period in _periods(price, now):
+        counts = f" (now, {now:%H:%M} UTC)" if period["counts_now"] else ""
+        print(f"            {_when(period)}{counts}: {_told(period)}")
+        _print_tiers(period["tiers"])
+
+
+def _print_tiers(tiers: list[dict[str, Any]]) -> None:
+    for tier in tiers:
+        print(f"            from {tier['min_prompt_tokens']:,} prompt tokens on:")
+        print(f"            {_told(tier)}")
+
+
+def _when(period: dict[str, Any]) -> str:
+    words = []
+    if period["from"]:
+        words.append(f"from {period['from']} on")
+    if period["hours"]:
+        words.append("{} to {} UTC".format(*period["hours"]))
+    return ", ".join(words) or "at any time"
 
 
 def _told(rates: dict[str, Any]) -> str:

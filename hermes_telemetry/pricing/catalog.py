@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from ..paths import pricing_path
 from ..windows import SYSTEM_CLOCK, Clock
 from .catalogue import Catalogue
 from .cost import Usage, cost_of
-from .entries import ROUTER, Entry, Multipliers
+from .entries import ROUTER, Entry, Multipliers, minute_of
 from .files import PriceBook, PriceFile, builtin_book
 from .ids import is_free_id, is_variant
 from .price import ZERO, Basis, Price, PriceRecord, Rates
@@ -32,8 +33,7 @@ TariffHistory = Callable[[str, str, Multipliers, datetime], Price | None]
 _MOST_REMEMBERED = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A call's cost in USD (None: no price is known) with the price record that explains it."""
 
     cost_usd: float | None
@@ -66,7 +66,7 @@ class Catalog:
     def warm(self) -> None:
         """Reads the price files now (a tenth of a second for a router's thousand models), for a
         thread that nobody waits for."""
-        self._file.book()
+        self._file.current()
         builtin_book()
 
     def prepare(self, model: str | None, provider: str | None) -> None:
@@ -104,7 +104,7 @@ class Catalog:
     def _steps(
         self, answer: _Answer, model: str, provider: str, at: datetime | None
     ) -> Iterator[Price]:
-        fill = self._file.book().fill
+        fill = self._file.current().fill
         yield from answer.explicit
         asked_at = self._clock.monotonic()
         tariff = self._tariff_at(model, provider, fill, at)
@@ -138,14 +138,14 @@ class Catalog:
         other price beside it: what may be taken for free before the first call is seen."""
         return [
             entry.id
-            for form, entry in self._file.book().models.items()
+            for form, entry in self._file.current().models.items()
             if entry.is_free and not entry.subscription
             # What a router gives away costs money elsewhere; and a ":free" id says of itself that
             # it is free, nothing of a provider whose first call is still to come.
             if not entry.is_routers and not is_free_id(form)
             if not any(_is_paid(own) for own in entry.providers.values())
             if not any(_is_paid(builtin_book().models.get(id)) for id in _forms(form))
-            if not any(_is_paid(self._file.book().models.get(id)) for id in _forms(form))
+            if not any(_is_paid(self._file.current().models.get(id)) for id in _forms(form))
         ]
 
     def estimate_cost(
@@ -163,7 +163,7 @@ class Catalog:
         return Estimate(float(cost), price, price.record(tier_from))
 
     def _answer(self, model: str, provider: str, at: datetime | None = None) -> _Answer:
-        book = self._file.book()
+        book = self._file.current()
         known, answers = self._answers
         if book is not known or len(answers) >= _MOST_REMEMBERED:
             answers = {}
@@ -172,7 +172,7 @@ class Catalog:
         answer = answers.get(key)
         if answer is None or answer.minute is not None:
             at = at or self._clock.now()
-            if answer is None or answer.minute != _minute(at):
+            if answer is None or answer.minute != minute_of(at):
                 answer = answers[key] = _resolve_pricing(book, model, provider, at)
         return answer
 
@@ -230,11 +230,7 @@ def _resolve_pricing(book: PriceBook, model: str, provider: str, at: datetime) -
     assumed = next(filter(None, (entry.price("assumed", book.fill, at) for entry in refused)), None)
     asked += [builtin.models[form] for form in forms if form in builtin.models]
     timed = any(entry.at(provider_lc).periods for entry in asked)
-    return _Answer(explicit, family, assumed, _minute(at) if timed else None)
-
-
-def _minute(at: datetime) -> int:
-    return int(at.timestamp() // 60)
+    return _Answer(explicit, family, assumed, minute_of(at) if timed else None)
 
 
 def _lookup_base(book: PriceBook, forms: list[str], provider: str, at: datetime) -> Iterator[Price]:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
 from ..windows import SYSTEM_CLOCK, Clock
-from .entries import Multipliers, Quote
+from .entries import Multipliers, Quote, minute_of
 from .ids import is_variant
-from .price import ZERO, Price
+from .price import ZERO, Price, When
 
 logger = logging.getLogger(__name__)
 
@@ -90,17 +90,16 @@ class Catalogue:
                 question.wait_until = self._clock.monotonic() + self._wait - waited
             while not question.answered and self._clock.monotonic() < question.wait_until:
                 self._clock.sleep(_POLL_S)
-        found = question.found
-        if found is None:
+        if question.found is None:
             return None
-        try:
-            quote = _quote(found.get_prices(at or self._clock.now()))
-            if quote is None:
-                return None
-            return quote.price("catalogue", "genai-prices", str(found.id), fill)
-        except Exception as fault:
-            logger.debug("genai-prices does not price %r: %s", model, type(fault).__name__)
-            return None
+        at = at or self._clock.now()
+        asked = (minute_of(at), fill)
+        # Working a price out takes longer than all else about a call, and the next call asks for
+        # the same.
+        priced = question.priced
+        if priced is None or priced[0] != asked:
+            priced = question.priced = (asked, _price(question, at, fill))
+        return priced[1]
 
     def _question(self, model: str, provider: str) -> _Question:
         key = (model.strip().lower(), provider.strip().lower())
@@ -148,13 +147,33 @@ class Catalogue:
 
 @dataclass(slots=True)
 class _Question:
-    """``found`` is the package's entry of the model, None while or where it has none."""
+    """``found`` is the package's entry of the model, None while or where it has none; ``priced``
+    its price in the minute that was asked for last.
+    """
 
     model: str
     provider: str
     found: Any = None
     answered: bool = False
     wait_until: float | None = None
+    priced: tuple[tuple[int, Multipliers], Price | None] | None = None
+
+
+def _price(question: _Question, at: datetime, fill: Multipliers) -> Price | None:
+    try:
+        quote = _quote(question.found.get_prices(at))
+        if quote is None:
+            return None
+        id = str(question.found.id)
+        price = quote.price("catalogue", "genai-prices", id, fill)
+        periods = tuple(
+            (when, stated.price("catalogue", "genai-prices", id, fill))
+            for when, stated in _periods(question.found)
+        )
+        return replace(price, periods=periods)
+    except Exception as fault:
+        logger.debug("genai-prices does not price %r: %s", question.model, type(fault).__name__)
+        return None
 
 
 def _find(package: Any, model: str, provider: str) -> Any:
@@ -196,6 +215,32 @@ def _at_boundary(model: str, name: str) -> bool:
     return (
         start >= 0 and (start == 0 or model[start - 1] in "./") and is_variant(model[start:], name)
     )
+
+
+def _periods(entry: Any) -> Iterator[tuple[When, Quote]]:
+    """The entry's prices with the time of each, if they change with time."""
+    stated = getattr(entry, "prices", None)
+    if not isinstance(stated, list) or len(stated) < 2:
+        return
+    for place, conditional in enumerate(stated):
+        quote = _quote(conditional.prices)
+        if quote is not None:
+            # It falls back on the first one, whatever that one's condition.
+            yield (_when(conditional.constraint) if place else When()), quote
+
+
+def _when(constraint: Any) -> When:
+    if constraint is None:
+        return When()
+    if hasattr(constraint, "start_date"):
+        return When(constraint.start_date)
+    return When(None, (_utc(constraint.start_time), _utc(constraint.end_time)))
+
+
+def _utc(clock: time) -> time:
+    if clock.tzinfo is None:
+        return clock
+    return datetime.combine(date(1970, 1, 1), clock).astimezone(UTC).time()
 
 
 def _quote(prices: Any) -> Quote | None:

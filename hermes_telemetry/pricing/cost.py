@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from typing import Any
@@ -58,16 +58,22 @@ def usage_from_host(usage: Mapping[str, Any] | None) -> Usage | None:
     """
     if not isinstance(usage, Mapping):
         return None
-    stated = {name: usage.get(name) for name in _FIELDS}
-    prompt = _valid_count(usage.get("prompt_tokens"))
+    stated = [usage.get(name) for name in _FIELDS]
     # The host subtracts the cache classes from the provider's prompt count. Below zero, that count
     # excluded them already, so it is itself the uncached input.
-    inferred = prompt is not None and _is_negative(stated["input_tokens"])
-    if inferred:
-        stated["input_tokens"] = prompt
-    counts = [_count(name, value) for name, value in stated.items()]
-    if all(count is None for count in counts):
-        return None
+    inferred = False
+    if _is_negative(stated[0]):
+        prompt = _valid_count(usage.get("prompt_tokens"))
+        if prompt is not None:
+            stated[0], inferred = prompt, True
+    counts = [
+        value if type(value) is int and 0 <= value <= _MAX_COUNT else _valid_count(value)
+        for value in stated
+    ]
+    if None in counts:
+        _report(stated, counts)
+        if counts.count(None) == len(counts):
+            return None
     tokens_in, tokens_out, cache_read, cache_write, reasoning = (count or 0 for count in counts)
     return Usage(tokens_in, tokens_out, cache_read, cache_write, reasoning, inferred)
 
@@ -90,12 +96,11 @@ def cost_of(usage: Usage, price: Price) -> tuple[Decimal, int | None]:
         return tokens / _MILLION + rates.request, tier_from
 
 
-def _count(name: str, value: Any) -> int | None:
-    count = _valid_count(value)
-    if count is None and value is not None and name not in _reported:
-        _reported.add(name)
-        logger.warning("usage field %s holds no token count (%s): 0", name, _fault(value))
-    return count
+def _report(stated: Sequence[Any], counts: Sequence[int | None]) -> None:
+    for name, value, count in zip(_FIELDS, stated, counts, strict=True):
+        if count is None and value is not None and name not in _reported:
+            _reported.add(name)
+            logger.warning("usage field %s holds no token count (%s): 0", name, _fault(value))
 
 
 def _valid_count(value: Any) -> int | None:

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from ..paths import pricing_path
 from ..windows import parse_timestamp
+from ..yaml_files.editing import set_keys
 from .catalog import Catalog
-from .editing import edit_pricing, set_keys
+from .editing import edit_pricing
 from .entries import ROUTER, charged_apart
 from .files import builtin_book, load_mapping
 
@@ -25,7 +26,9 @@ Verdict = Literal["same", "drift", "no local price", "subscription"]
 @dataclass(frozen=True, slots=True)
 class Drift:
     """A newest snapshot beside the local price: USD per million input and output tokens.
-    ``change`` is the larger difference as a share of the local rate, None where one side is 0."""
+    ``change`` is the larger difference as a share of the local rate, None where one side is 0.
+    ``by_hour`` is True where the local price has other rates in some hours of a day: ``local``
+    are those of the dearest hours then, whenever the snapshot was taken."""
 
     model: str
     provider: str
@@ -33,6 +36,7 @@ class Drift:
     tariff: tuple[float, float]
     local: tuple[float, float] | None = None
     change: float | None = None
+    by_hour: bool = False
 
 
 def drift_of(snapshot: Mapping[str, Any], local: Catalog, threshold: float = THRESHOLD) -> Drift:
@@ -42,20 +46,24 @@ def drift_of(snapshot: Mapping[str, Any], local: Catalog, threshold: float = THR
     tariff = (snapshot["input_cost_per_million"], snapshot["output_cost_per_million"])
     if snapshot["pricing_version"] == _INCLUDED:
         return Drift(model, provider, "subscription", tariff)
-    # As of the same instant: some local prices change by the hour or from a day on.
-    price = local.lookup(model, provider, parse_timestamp(snapshot["captured_at"]))
+    # As of the same day: some local prices change from a day on.
+    captured = parse_timestamp(snapshot["captured_at"])
+    price = local.lookup(model, provider, captured)
     if price is None or price.basis == "assumed":
         return Drift(model, provider, "no local price", tariff)
-    own = (float(price.rates.input), float(price.rates.output))
+    by_hour = any(when.hours for when, _ in price.periods)
+    # A tariff is one rate for the whole day, and with off-peak hours that is the list's full one.
+    rates = price.dearest(captured.date()).rates
+    own = (float(rates.input), float(rates.output))
     if price.basis == "declared":
-        return Drift(model, provider, "subscription", tariff, own)
+        return Drift(model, provider, "subscription", tariff, own, by_hour=by_hour)
     pairs = list(zip(tariff, own, strict=True))
     # From or to nothing there is no per cent, and no difference is larger.
     if any((theirs == 0) != (ours == 0) for theirs, ours in pairs):
-        return Drift(model, provider, "drift", tariff, own)
+        return Drift(model, provider, "drift", tariff, own, by_hour=by_hour)
     change = max((abs(theirs - ours) / ours for theirs, ours in pairs if ours), default=0.0)
     verdict: Verdict = "drift" if change > threshold + 1e-9 else "same"
-    return Drift(model, provider, verdict, tariff, own, change)
+    return Drift(model, provider, verdict, tariff, own, change, by_hour)
 
 
 def write_back(
@@ -67,7 +75,7 @@ def write_back(
     A plain entry of the user's takes the newest of all the snapshots of its id, whichever provider
     that is of. Where an entry serves others too (it has prices of providers, it is the router's,
     or the built-in table has the id) the rates go below ``providers:``, for that provider alone.
-    What a snapshot does not state stays. Raises PricingFileError or OSError; the file is then as
+    What a snapshot does not state stays. Raises ConfigFileError or OSError; the file is then as
     before.
     """
     rows = sorted(snapshots, key=lambda row: row["captured_at"])

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
-from .price import ZERO, Basis, Price, Rates, Tier
+from .price import ZERO, Basis, Price, Rates, Tier, When, price_at
 
 logger = logging.getLogger(__name__)
 
@@ -76,23 +76,17 @@ class Quote:
         )
 
 
+def minute_of(at: datetime) -> int:
+    """The minute that an aware time lies in: prices change between two of them, if at all."""
+    return int(at.timestamp() // 60)
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Rates that hold from a day on, or in some hours of each day; all of it is UTC."""
+    """Rates that hold at some time only."""
 
     quote: Quote
-    start: date | None = None
-    hours: tuple[time, time] | None = None
-
-    def holds(self, at: datetime) -> bool:
-        at = at.astimezone(UTC)
-        if self.start is not None and at.date() < self.start:
-            return False
-        if self.hours is None:
-            return True
-        begin, end = self.hours
-        clock = at.time()
-        return begin <= clock < end if begin <= end else clock >= begin or clock < end
+    when: When
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +126,12 @@ class Entry:
     def price(self, basis: Basis, fill: Multipliers, at: datetime) -> Price | None:
         """The entry's price at an aware time; None if it answers nothing. Where the basis is
         "listed", a declared or free price says so instead."""
-        quote = self.quote
-        for period in self.periods:
-            if period.holds(at):
-                quote = period.quote
-        if quote is None:
+        if self.quote is None:
             return None
+        stated = [(When(), self.quote), *((period.when, period.quote) for period in self.periods)]
+        return price_at([(when, self._priced(quote, basis, fill)) for when, quote in stated], at)
+
+    def _priced(self, quote: Quote, basis: Basis, fill: Multipliers) -> Price:
         if basis == "listed" and self.subscription:
             basis = "declared"
         elif basis == "listed" and quote.is_zero:
@@ -254,13 +248,13 @@ def _period(raw: Mapping[Any, Any]) -> Period:
     if isinstance(start, datetime) or not isinstance(start, (date, type(None))):
         raise ValueError("from of a period is not a date")
     if hours is None:
-        return Period(parse_quote(raw), start)
+        return Period(parse_quote(raw), When(start))
     try:
         # As text: YAML reads an unquoted 01:30 as the number 90.
         begin, end = (datetime.strptime(hour, "%H:%M").time() for hour in hours)
     except (TypeError, ValueError):
         raise ValueError('hours of a period are not like ["01:00", "04:00"]') from None
-    return Period(parse_quote(raw), start, (begin, end))
+    return Period(parse_quote(raw), When(start, (begin, end)))
 
 
 def _filled(stated: Decimal | None, input: Decimal, multiplier: Decimal | None) -> Decimal:

@@ -7,7 +7,6 @@ good version stay in force, and one log line says where the fault is.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -18,16 +17,16 @@ from typing import Any
 import yaml
 
 from ..windows import SYSTEM_CLOCK, Clock
+from ..yaml_files.followed import FollowedFile
+from ..yaml_files.text import ConfigFileError, Loader, compose, fault_at, load
 from .entries import Entry, Multipliers, parse_entries, rate
 
 logger = logging.getLogger(__name__)
 
-# libyaml reads a feed of a thousand models in a tenth of the time, but not every build has it.
-Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_SECONDS_BETWEEN_LOOKS = 1.0
 _SECTIONS = ("models", "families", "defaults", "refresh", "_meta")
 _HERE = Path(__file__).parent
 _SEEDS = "seeds.yaml"
+_KEPT = "the prices read before stay in force"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,66 +38,25 @@ class PriceBook:
     fill: Multipliers = field(default_factory=Multipliers)
 
 
-class PricingFileError(Exception):
-    """A price file that cannot be used; the text names line and column, counted from 1."""
-
-
-class PriceFile:
-    """``pricing.yaml`` as it is now: looked at once a second, read again when it has changed."""
+class PriceFile(FollowedFile[PriceBook]):
+    """``pricing.yaml`` as it is now; a faulty version leaves the last good prices in force."""
 
     def __init__(self, path: Path, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._path = path
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._book = PriceBook()
-        self._seen: tuple[int, ...] | None = None
-        self._next_look: float | None = None
-
-    def book(self) -> PriceBook:
-        """The prices in force: the same object until the file changes. Never raises."""
-        due = self._next_look
-        if due is not None and self._clock.monotonic() < due:
-            return self._book
-        # Whoever finds a reload under way goes on with the former prices; only at the very first
-        # look, when there are none, everyone waits.
-        if self._lock.acquire(blocking=due is None):
-            try:
-                self._look()
-            finally:
-                self._next_look = self._clock.monotonic() + _SECONDS_BETWEEN_LOOKS
-                self._lock.release()
-        return self._book
-
-    def _look(self) -> None:
-        seen = self._identity()
-        if seen == self._seen:
-            return
-        # Noted before reading: a write in between makes the next look read again, and a faulty
-        # version is reported once.
-        self._seen = seen
-        try:
-            self._book = (
-                parse_book(self._path.read_bytes(), self._path.name) if seen else PriceBook()
-            )
-        except (PricingFileError, OSError) as fault:
-            what = f"cannot be read ({fault.strerror})" if isinstance(fault, OSError) else fault
-            logger.error("%s: %s; the prices read before stay in force", self._path, what)
-
-    def _identity(self) -> tuple[int, ...] | None:
-        """What changes when the file does; None while there is no file."""
-        try:
-            stat = self._path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as fault:
-            return (fault.errno or -1,)
-        return (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
+        super().__init__(
+            path,
+            lambda path: parse_book(path.read_bytes(), path.name),
+            absent=PriceBook(),
+            kept=_KEPT,
+            none=_KEPT,
+            log=logger,
+            clock=clock,
+        )
 
 
 def parse_book(text: bytes, name: str) -> PriceBook:
     """The prices in the text of a ``pricing.yaml``; ``name`` stands for the file in log lines.
 
-    Raises PricingFileError if the text is no such file. An entry that cannot be charged is left
+    Raises ConfigFileError if the text is no such file. An entry that cannot be charged is left
     out with one log line, as is an unusable multiplier.
     """
     root = load_mapping(text)
@@ -149,40 +107,20 @@ def _blocks(name: str) -> dict[str, Any]:
 
 
 def load_mapping(text: bytes) -> dict[Any, Any]:
-    """The whole of a price file as YAML has it. Raises PricingFileError if it is malformed."""
-    try:
-        root = yaml.load(text, Loader=Loader)
-    except yaml.MarkedYAMLError as fault:
-        mark = fault.problem_mark or fault.context_mark
-        problem = " ".join(str(fault.problem or fault.context).split())
-        raise _fault(problem, mark) from None
-    except yaml.reader.ReaderError as fault:
-        before = text[: fault.position].decode(errors="replace")
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise PricingFileError(f"line {line}, column {column}: {fault.reason}") from None
-    except RecursionError:
-        raise PricingFileError("line 1, column 1: nested too deeply") from None
-    except ValueError as fault:  # a date such as 2026-13-45
-        raise PricingFileError(f"line 1, column 1: {fault}") from None
+    """The whole of a price file as YAML has it. Raises ConfigFileError if it is malformed."""
+    root = load(text)
     if root is None:
         return {}
     if not isinstance(root, dict):
-        raise PricingFileError("line 1, column 1: not a mapping")
+        raise ConfigFileError("line 1, column 1: not a mapping")
     for section in _SECTIONS:
         if root.get(section) is not None and not isinstance(root[section], dict):
-            raise _fault(f"{section} is not a mapping", _mark_of(text, section))
+            raise fault_at(_mark_of(text, section), f"{section} is not a mapping")
     return root
 
 
-def _fault(problem: str, mark: Any) -> PricingFileError:
-    if mark is None:
-        return PricingFileError(problem)
-    return PricingFileError(f"line {mark.line + 1}, column {mark.column + 1}: {problem}")
-
-
 def _mark_of(text: bytes, section: str) -> Any:
-    root: Any = yaml.compose(text, Loader=Loader)
-    for key, value in root.value:
+    for key, value in compose(text).value:
         if key.value == section:
             return value.start_mark
     return None

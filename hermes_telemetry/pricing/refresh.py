@@ -17,7 +17,8 @@ from typing import Any
 
 from ..paths import pricing_path
 from ..windows import SYSTEM_CLOCK, Clock, timestamp
-from .editing import edit_pricing, is_writable_id, locked, set_keys
+from ..yaml_files.editing import locked, set_keys
+from .editing import edit_pricing, is_writable_id
 from .entries import Quote, parse_entry
 from .files import load_mapping
 from .sources import Entry, PricingSource, SourceError, all_sources, within
@@ -85,7 +86,7 @@ def refresh(
     """Fetches every source and takes its prices over; ``sources`` defaults to all there are.
 
     A source that fails is left out and named in the report; its former prices stay. Raises
-    PricingFileError if ``pricing.yaml`` is malformed, OSError if it cannot be written.
+    ConfigFileError if ``pricing.yaml`` is malformed, OSError if it cannot be written.
     """
     path = pricing_path(home)
     before = load_mapping(path.read_bytes()) if path.exists() else {}

@@ -100,7 +100,11 @@ class Tariffs:
         known = question.known
         if known is None:
             return None
-        return known.quote.price("tariff", known.source, known.matched_id, fill)
+        priced = question.priced
+        if priced is None or priced[0] is not known or priced[1] != fill:
+            price = known.quote.price("tariff", known.source, known.matched_id, fill)
+            priced = question.priced = (known, fill, price)
+        return priced[2]
 
     def take_snapshot(self, model: str | None, provider: str | None) -> Snapshot | None:
         """The fields of a ``pricing_snapshots`` row for an answer that was not taken yet; later
@@ -192,6 +196,7 @@ class _Question:
     answered: bool = False
     wait_until: float | None = None
     snapshot: Snapshot | None = None
+    priced: tuple[_Known, Multipliers, Price] | None = None
 
 
 def _spellings(model: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,10 +35,8 @@ SNAPSHOT_COLUMNS = (
 
 @dataclass(frozen=True)
 class SeenPair:
-    """A model at a provider as its calls have it, with the sums of their tokens and costs.
-
-    ``tokens_in`` excludes cache tokens, ``tokens_out`` includes reasoning; ``cost_usd`` is what
-    the priced ones among ``calls`` were recorded at, None when none is.
+    """A model at a provider as its calls have it. ``cost_usd`` is what the priced ones among
+    ``calls`` were recorded at, None when none is.
     """
 
     model: str
@@ -46,6 +44,22 @@ class SeenPair:
     calls: int
     unpriced_calls: int
     cost_usd: float | None
+
+
+@dataclass(frozen=True)
+class SeenUsage:
+    """The tokens of a pair's calls that are charged alike: ``alike`` is what they have in common.
+
+    ``tokens_in`` excludes cache tokens, ``tokens_out`` includes reasoning. ``first_ts`` is the time
+    of the first call, ``prompt_tokens`` the size of the smallest prompt, cache included.
+    """
+
+    model: str
+    provider: str
+    alike: str | None
+    calls: int
+    first_ts: str
+    prompt_tokens: int
     tokens_in: int
     tokens_out: int
     cache_read_tokens: int
@@ -67,16 +81,60 @@ def pairs_seen(conn: sqlite3.Connection) -> list[SeenPair]:
               coalesce(provider, ''),
               count(*),
               count(*) - count(cost_usd),
-              sum(cost_usd),
-              coalesce(sum(tokens_in), 0),
-              coalesce(sum(tokens_out), 0),
-              coalesce(sum(cache_read_tokens), 0),
-              coalesce(sum(cache_write_tokens), 0),
-              coalesce(sum(reasoning_tokens), 0)
+              sum(cost_usd)
             from llm_calls
             where model > ''
             group by model, coalesce(provider, '')
             order by count(*) desc, model, coalesce(provider, '')
+            """
+        )
+    ]
+
+
+def usage_seen(
+    conn: sqlite3.Connection, alike: Callable[[str, str, str, int], str | None]
+) -> list[SeenUsage]:
+    """The tokens of every pair of `pairs_seen`, summed over the calls that are charged alike.
+
+    ``alike`` is asked for each call: (model, provider, ts, prompt tokens) to what those that it is
+    to be summed with have in common. It must not raise. Within a pair the earliest come first.
+    """
+    conn.create_function("charged_alike", 4, alike, deterministic=True)
+    return [
+        SeenUsage(*row)
+        for row in conn.execute(
+            """
+            select
+              model,
+              provider,
+              charged_alike(model, provider, ts, prompt_tokens) as alike,
+              count(*),
+              min(ts),
+              min(prompt_tokens),
+              sum(tokens_in),
+              sum(tokens_out),
+              sum(cache_read_tokens),
+              sum(cache_write_tokens),
+              -- Where there is more of it than output, a call is billed for its output alone.
+              sum(case when reasoning_tokens > tokens_out then 0 else reasoning_tokens end)
+            from (
+              select
+                model,
+                coalesce(provider, '') as provider,
+                ts,
+                coalesce(tokens_in, 0) as tokens_in,
+                coalesce(tokens_out, 0) as tokens_out,
+                coalesce(cache_read_tokens, 0) as cache_read_tokens,
+                coalesce(cache_write_tokens, 0) as cache_write_tokens,
+                coalesce(reasoning_tokens, 0) as reasoning_tokens,
+                coalesce(tokens_in, 0)
+                  + coalesce(cache_read_tokens, 0)
+                  + coalesce(cache_write_tokens, 0) as prompt_tokens
+              from llm_calls
+              where model > ''
+            )
+            group by model, provider, alike
+            order by model, provider, min(ts)
             """
         )
     ]

@@ -1,15 +1,22 @@
 """The command line called in this process, and a ledger made by hand."""
 
+import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from hermes_telemetry.commands.cli import main
+from hermes_telemetry.pricing import Catalog
 from hermes_telemetry.store import migrations
+from hermes_telemetry.windows import parse_timestamp
 from support.ledger import HandMadeLedger
+from support.ledger_fixtures import blank_ledger
 from support.rows import insert
+from support.stopped_clock import StoppedClock
+
+__all__ = ["blank_ledger"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,29 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Answer(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def on_wednesday(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is Wednesday, 2026-07-01, 12:00 UTC, for the commands that ask what day it is, and for
+    the queries that they run.
+    """
+    clock = StoppedClock().clock
+    monkeypatch.setattr("hermes_telemetry.windows.SYSTEM_CLOCK", clock)
+    monkeypatch.setattr("hermes_telemetry.reports.prepare_connection.__defaults__", (clock,))
+
+
+@pytest.fixture
+def prices_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes it a time of Wednesday, 2026-07-01, in UTC, for the commands that ask for prices."""
+
+    def set_clock(time: str) -> None:
+        now = parse_timestamp(f"2026-07-01T{time}")
+        clock = replace(StoppedClock().clock, now=lambda: now)
+        monkeypatch.setattr("hermes_telemetry.windows.SYSTEM_CLOCK", clock)
+        monkeypatch.setitem(Catalog.__init__.__kwdefaults__, "clock", clock)
+
+    return set_clock
 
 
 @pytest.fixture
@@ -85,11 +115,9 @@ def ledger(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[HandMadeLedger]:
+def book(blank_ledger: Path, tmp_path: Path) -> Iterator[HandMadeLedger]:
     """An empty ledger at the newest schema, to be written by hand."""
-    path = tmp_path / "book.db"
-    migrations.migrate(path)
-    book = HandMadeLedger(path)
+    book = HandMadeLedger(Path(shutil.copy(blank_ledger, tmp_path / "book.db")))
     yield book
     book.close()
 

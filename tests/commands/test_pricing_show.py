@@ -24,6 +24,12 @@ models:
     input: 2
     output: 10
     tiers: [{min_prompt_tokens: 272000, input: 4, output: 15, cache_read: 0.4}]
+  nightly:
+    input: 2
+    output: 8
+    cache_read: 0.5
+    periods:
+      - {from: 2026-06-01, hours: ["16:30", "00:30"], input: 1, output: 4, cache_read: 0.5}
   routed: {input: 1, output: 3, _source: openrouter}
   gpt-5: {input: 1, output: 3, _source: openrouter}
 families:
@@ -147,6 +153,62 @@ def test_tiers_are_shown_with_their_rates(cli) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("time", "now", "input"), [("16:29:59", [True, False], 2.0), ("16:30:00", [False, True], 1.0)]
+)
+def test_a_price_that_changes_by_the_hour_shows_its_hours(
+    cli, prices_at: Callable[[str], None], time: str, now: list[bool], input: float
+) -> None:
+    prices_at(time)
+    shown = json.loads(cli("pricing", "show", "nightly", "--json").out)
+    rates = {"cache_read": 0.5, "reasoning": None, "request": None}
+    assert shown["input"] == input
+    assert shown["periods"] == [
+        {
+            "from": None,
+            "hours": None,
+            "counts_now": now[0],
+            "input": 2.0,
+            "output": 8.0,
+            "cache_write": 2.0,
+            "tiers": [],
+            **rates,
+        },
+        {
+            "from": "2026-06-01",
+            "hours": ["16:30", "00:30"],
+            "counts_now": now[1],
+            "input": 1.0,
+            "output": 4.0,
+            "cache_write": 1.0,
+            "tiers": [],
+            **rates,
+        },
+    ]
+    marks = [f" (now, {time[:5]} UTC)" if counts else "" for counts in now]
+    lines = cli("pricing", "show", "nightly").out.splitlines()
+    assert lines[4:7] == [
+        "periods     of those that hold when a call is made the last counts",
+        f"            at any time{marks[0]}: input 2, output 8, cache read 0.5, cache write 2",
+        f"            from 2026-06-01 on, 16:30 to 00:30 UTC{marks[1]}:"
+        " input 1, output 4, cache read 0.5, cache write 1",
+    ]
+    assert lines[8].endswith(f" at {time[:5]} UTC by each step of the lookup:")
+
+
+def test_a_price_that_is_always_the_same_has_no_periods(cli) -> None:
+    assert json.loads(cli("pricing", "show", "mine", "--json").out)["periods"] == []
+    assert json.loads(cli("pricing", "show", "mystery", "--json").out)["periods"] == []
+    assert "periods" not in cli("pricing", "show", "mine").out
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_a_blank_model_is_refused(refused: Callable[..., str], blank: str) -> None:
+    assert refused("pricing", "show", blank).startswith(
+        "hermes-telemetry pricing show: the MODEL is blank"
+    )
+
+
 def test_without_the_host_its_newest_tariff_in_the_ledger_answers(
     cli, book: HandMadeLedger
 ) -> None:
@@ -165,6 +227,25 @@ def test_a_model_without_a_price_is_told_so_in_one_line_without_a_warning(cli) -
     assert answer.out.splitlines()[0] == (
         "mystery: no price is known, so its calls stay without a cost"
     )
+
+
+def test_a_model_without_a_price_is_told_how_to_get_one(
+    cli, prices: Path, book: HandMadeLedger
+) -> None:
+    book.call("s", None, model="my: model", tokens_in=1_000_000)
+    lines = cli("pricing", "show", "my: model", "--db", book.path).out.splitlines()
+    assert lines[1:5] == [
+        f"to price it, add its USD per million tokens to the models of {prices}:",
+        '  "my: model": {input: 3, output: 15}',
+        "then price the calls that are recorded:",
+        f"  hermes-telemetry pricing fill --apply --db {book.path}",
+    ]
+    # What it says, done: a million tokens at 3 USD.
+    prices.write_text(f"models:\n{lines[2]}\n", encoding="utf-8")
+    cli(*lines[4].split()[1:])
+    (row,) = book.ask("cost_by_model", "cost_usd", since="all")
+    assert row == (3.0,)
+    assert "to price it" not in cli("pricing", "show", "my: model", "--db", book.path).out
 
 
 def test_a_price_is_shown_without_a_ledger_that_can_be_read(cli, tmp_path: Path) -> None:

@@ -175,11 +175,32 @@ class TestDrift:
             "local_input": 0.0,
             "local_output": 0.0,
             "change": None,
+            "by_hour": False,
         }
         assert report["without_snapshot"] == [{"model": "uncovered", "provider": "p", "calls": 2}]
 
     def test_nothing_that_differs_is_no_finding(self, cli, ledger: Path) -> None:
         assert cli("pricing", "drift", "--db", ledger).code == 0
+
+    @pytest.mark.parametrize("time", ["16:29:59", "16:30:00"])
+    def test_a_price_with_hours_is_compared_at_its_dearest(
+        self, cli, book: HandMadeLedger, prices: Path, prices_at: Callable[[str], None], time: str
+    ) -> None:
+        prices.write_text(NIGHTLY, encoding="utf-8")
+        prices_at(time)
+        book.tariff(2.0, 8.0, f"2026-07-01T{time}", model="nightly")
+        answer = cli("pricing", "drift", "--db", book.path)
+        assert answer.code == 0
+        assert "nightly  p         same" in answer.out
+        assert "with other rates by the hour, compared at the dearest: nightly\n" in answer.out
+
+
+NIGHTLY = """\
+models:
+  nightly: {input: 2, output: 8, periods: [{hours: ["16:30", "00:30"], input: 1, output: 4}]}
+  announced: {input: 1, output: 2, periods: [{from: 2026-07-02, input: 3, output: 6}]}
+  stepped: {input: 2, output: 8, tiers: [{min_prompt_tokens: 200000, input: 4, output: 16}]}
+"""
 
 
 class TestAudit:
@@ -206,6 +227,7 @@ class TestAudit:
             "provider": "p",
             "calls": 2,
             "unpriced_calls": 1,
+            "undated_calls": 0,
             "recorded_usd": 3.0,
             "differs": True,
             "steps": [
@@ -215,6 +237,7 @@ class TestAudit:
                     "source": "pricing.yaml",
                     "matched_id": "moved",
                     "usd": 5.0,
+                    "unpriced_calls": 0,
                     "difference": 0.0,
                     "differs": False,
                 },
@@ -224,6 +247,7 @@ class TestAudit:
                     "source": None,
                     "matched_id": "moved",
                     "usd": 6.0,
+                    "unpriced_calls": 0,
                     "difference": 0.2,
                     "differs": True,
                 },
@@ -275,6 +299,80 @@ class TestAudit:
         book.call("a", 8.0, model="moved", tokens_out=1_000_000)
         _, report = self.audited(cli, book)
         assert [step["usd"] for step in report["models"][0]["steps"]] == [8.0, 16.0]
+
+    @pytest.mark.parametrize("time", ["16:29:59", "16:30:00"])
+    def test_each_call_is_charged_at_the_rates_of_its_time(
+        self, cli, book: HandMadeLedger, prices: Path, prices_at: Callable[[str], None], time: str
+    ) -> None:
+        prices.write_text(NIGHTLY, encoding="utf-8")
+        prices_at(time)
+        book.tariff(2.0, 8.0, "2026-07-01T00:00:00", model="nightly")
+        book.tariff(4.0, 8.0, "2026-07-01T16:30:00", model="nightly")
+        for at in (
+            "2026-06-30T23:59:59",  # listed 1, tariff 2: the earliest that is known
+            "2026-07-01T00:29:59",  # 1, 2
+            "2026-07-01T00:30:00",  # 2, 2
+            "2026-07-01T16:29:59.999999",  # 2, 2
+            "2026-07-01T16:30:00",  # 1, 4
+            "2026-07-02T12:00:00",  # 2, 4
+        ):
+            book.call("a", 1.0, at, model="nightly", tokens_in=1_000_000)
+        (model,) = self.audited(cli, book)[1]["models"]
+        assert [
+            (step["step"], step["usd"], step["unpriced_calls"], step["difference"])
+            for step in model["steps"]
+        ] == [(1, 9.0, 0, 0.0), (5, 16.0, 0, pytest.approx(7 / 9))]
+
+    def test_a_price_that_is_announced_holds_from_its_first_day_on(
+        self, cli, book: HandMadeLedger, prices: Path
+    ) -> None:
+        prices.write_text(NIGHTLY, encoding="utf-8")
+        for at in ("2026-07-01T23:59:59", "2026-07-02T00:00:00", "2026-07-09T00:00:00"):
+            book.call("a", 1.0, at, model="announced", tokens_in=1_000_000)
+        # 1 + 3 + 3
+        assert self.audited(cli, book)[1]["models"][0]["steps"][0]["usd"] == 7.0
+
+    def test_a_long_prompt_is_charged_at_its_tier(
+        self, cli, book: HandMadeLedger, prices: Path
+    ) -> None:
+        prices.write_text(NIGHTLY, encoding="utf-8")
+        long, short = {"tokens_in": 150_000, "cache_read_tokens": 50_000}, {"tokens_in": 199_999}
+        for tokens in (long, short, short):
+            book.call("a", 1.0, model="stepped", **tokens)
+        # 200,000 at 4 (the tier names no rate for the cache), 2 * 199,999 at 2.
+        (step,) = self.audited(cli, book)[1]["models"][0]["steps"]
+        assert step["usd"] == pytest.approx(0.8 + 0.799996, abs=1e-12)
+
+    def test_a_call_of_no_known_time_is_left_out_where_the_time_counts(
+        self, cli, book: HandMadeLedger, prices: Path
+    ) -> None:
+        prices.write_text(NIGHTLY, encoding="utf-8")
+        for model in ("nightly", "stepped"):
+            for at in ("2026-07-01T12:00:00", "noon+00:00"):
+                book.call("a", 1.0, at, model=model, tokens_in=100_000)
+        # 0.1 M at 2, once and twice.
+        assert [
+            (model["model"], model["calls"], model["undated_calls"], model["steps"][0]["usd"])
+            for model in self.audited(cli, book)[1]["models"]
+        ] == [("nightly", 2, 1, 0.2), ("stepped", 2, 0, 0.4)]
+        assert "their time cannot be told, and so no price: 1\n" in (
+            cli("pricing", "audit", "--db", book.path).out
+        )
+
+    def test_a_step_that_knows_some_of_the_calls_is_compared_for_those(
+        self, cli, book: HandMadeLedger, prices: Path
+    ) -> None:
+        prices.write_text(NIGHTLY, encoding="utf-8")
+        book.tariff(3.0, 8.0, "2026-07-01T00:00:00", model="nightly")
+        book.tariff(-1.0, -1.0, "2026-07-02T00:00:00", model="nightly")  # no fixed price
+        for at in ("2026-07-01T12:00:00", "2026-07-02T12:00:00"):
+            book.call("a", 1.0, at, model="nightly", tokens_in=1_000_000)
+        listed, tariff = self.audited(cli, book)[1]["models"][0]["steps"]
+        assert (listed["usd"], listed["unpriced_calls"]) == (4.0, 0)
+        # 3 in place of the 2 of the one call.
+        assert (tariff["usd"], tariff["unpriced_calls"], tariff["difference"]) == (3.0, 1, 0.5)
+        shown = cli("pricing", "audit", "--db", book.path).out.splitlines()[3]
+        assert shown.split()[-6:] == ["≥", "$3.00", "(1", "unpriced)", "+50.0%", "!"]
 
 
 @pytest.mark.parametrize("action", ["backfill", "drift", "audit"])

@@ -179,6 +179,28 @@ def test_prices_are_those_of_the_time_of_the_call(home: Path, time: StoppedClock
     assert package.times == [then]
 
 
+def test_a_price_is_worked_out_once_a_minute_and_anew_in_the_next() -> None:
+    package = Package(clause(equals="m"), **CHEAP)
+    ours = catalogue(lambda: package)
+    fill = Multipliers(cache_read=Decimal("0.5"))
+    noon = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
+    rates = [
+        price.rates.cache_read
+        for at, multipliers in (
+            (noon, Multipliers()),
+            (noon.replace(second=59), Multipliers()),
+            (noon.replace(minute=1), Multipliers()),
+            (noon.replace(minute=1), fill),
+            (noon, Multipliers()),
+        )
+        if (price := ours.price("m", "p", at, multipliers))
+    ]
+    # The package states no cache rate: it is the input's, and half of that with the user's word.
+    assert rates == [1, 1, 1, Decimal("0.5"), 1]
+    one, two = noon, noon.replace(minute=1)
+    assert package.times == [one, two, two, one], "not in the same minute by the same multipliers"
+
+
 def test_misses_are_remembered() -> None:
     package = Package(clause(equals="m"), **CHEAP)
     ours = catalogue(lambda: package)

@@ -1,6 +1,6 @@
 """The genai-prices package itself: our cost at the rates it states is the cost it states."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import genai_prices
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hermes_telemetry.pricing import Usage, cost_of
 from hermes_telemetry.pricing.catalogue import Catalogue
 from hermes_telemetry.pricing.entries import Multipliers
+from hermes_telemetry.pricing.price import in_force
 
 counts = st.integers(0, 400_000)
 
@@ -48,6 +49,29 @@ def test_our_cost_at_its_rates_is_its_cost(id: tuple[str, str], usage: Usage) ->
         genai_request_timestamp=at,
     )
     assert cost_of(usage, price)[0] == theirs.total_price
+
+
+@pytest.mark.parametrize(
+    ("model", "provider"),
+    [
+        ("deepseek-chat", "deepseek"),
+        ("deepseek-v4-pro", "deepseek"),
+        ("gemini-3.6-flash", "gemini"),
+    ],
+)
+def test_its_periods_are_those_that_it_charges_by(model: str, provider: str) -> None:
+    catalogue = Catalogue(wait=10)
+    start = datetime(2026, 12, 30, tzinfo=UTC)
+    seen = set()
+    for half_hours in range(4 * 48):
+        for early in (0, 1):
+            at = start + timedelta(minutes=30 * half_hours) - timedelta(microseconds=early)
+            price = catalogue.price(model, provider, at, Multipliers())
+            assert price is not None
+            # The package has picked these rates, by its own rule.
+            assert in_force(price.periods, at).rates == price.rates
+            seen.add(price.rates)
+    assert len(seen) > 1
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,38 @@ def test_a_difference_above_one_per_cent_is_drift(
     assert drift.tariff == (input, output)
 
 
+@pytest.mark.parametrize(
+    ("captured", "model", "local"),
+    [
+        ("2026-07-01T00:59:59", "day", (2, 8)),
+        ("2026-07-01T01:00:00", "day", (2, 8)),
+        ("2026-07-01T12:00:00", "night", (2, 8)),
+        ("2026-07-01T23:00:00", "night", (2, 8)),
+        # Dearer from the second on, in its hours again twice as much.
+        ("2026-07-01T23:59:59", "soon", (1, 4)),
+        ("2026-07-02T00:00:00", "soon", (6, 8)),
+    ],
+)
+def test_a_price_with_hours_is_compared_at_the_dearest_of_that_day(
+    home: Path, captured: str, model: str, local: tuple[float, float]
+) -> None:
+    (home / "pricing.yaml").write_text(
+        """
+        models:
+          day: {input: 1, output: 4, periods: [{hours: ["01:00", "04:00"], input: 2, output: 8}]}
+          night: {input: 2, output: 8, periods: [{hours: ["22:00", "06:00"], input: 1, output: 4}]}
+          soon:
+            input: 1
+            output: 4
+            periods:
+              - {from: 2026-07-02, input: 3, output: 4}
+              - {from: 2026-07-02, hours: ["06:00", "08:00"], input: 6, output: 8}
+        """
+    )
+    drift = drift_of(snapshot(model, *local, captured_at=f"{captured}+00:00"), Catalog(home))
+    assert (drift.verdict, drift.local, drift.by_hour) == ("same", local, True)
+
+
 def test_writing_back_takes_the_newest_and_keeps_what_is_not_its_own(home: Path) -> None:
     path = home / "pricing.yaml"
     path.write_text(

@@ -12,8 +12,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes_telemetry.pricing.editing import edit_pricing, flow, locked, set_keys
-from hermes_telemetry.pricing.files import PricingFileError, load_mapping
+from hermes_telemetry.pricing.editing import edit_pricing
+from hermes_telemetry.pricing.files import load_mapping
+from hermes_telemetry.yaml_files.editing import flow, locked, set_keys
+from hermes_telemetry.yaml_files.text import ConfigFileError
 
 USERS = """\
 # Prices of our team — ask Zoë before changing
@@ -92,12 +94,12 @@ def test_every_way_to_write_the_section_is_understood(before: str, after: str) -
 def test_a_change_that_would_change_another_key_is_given_up() -> None:
     # Replacing m takes away the anchor that b needs.
     text = "models:\n  m: &x {input: 9}\n  b: *x\n"
-    with pytest.raises(PricingFileError):
+    with pytest.raises(ConfigFileError):
         set_keys(text, "models", {"m": {"input": 1}})
 
 
 def test_a_key_that_stands_there_twice_is_not_guessed_at() -> None:
-    with pytest.raises(PricingFileError, match="cannot be changed without"):
+    with pytest.raises(ConfigFileError, match="cannot be changed without"):
         set_keys("models:\n  m: {input: 9}\n  m: {input: 8}\n", "models", {"m": {"input": 1}})
 
 
@@ -214,7 +216,7 @@ def test_a_file_saved_by_an_editor_meanwhile_is_not_lost(home: Path) -> None:
 def test_a_malformed_file_is_never_written(home: Path, raw: bytes, fault: str) -> None:
     path = home / "pricing.yaml"
     path.write_bytes(raw)
-    with pytest.raises(PricingFileError, match=fault):
+    with pytest.raises(ConfigFileError, match=fault):
         edit_pricing(path, lambda text: set_keys(text, "models", {"m": {"input": 1}}))
     assert path.read_bytes() == raw
     assert not (home / "pricing.yaml.bak").exists()
@@ -223,6 +225,6 @@ def test_a_malformed_file_is_never_written(home: Path, raw: bytes, fault: str) -
 def test_a_change_that_would_break_the_file_is_not_written(home: Path) -> None:
     path = home / "pricing.yaml"
     path.write_text("a: 1\n")
-    with pytest.raises(PricingFileError):
+    with pytest.raises(ConfigFileError):
         edit_pricing(path, lambda text: text + "b: [")
     assert path.read_text() == "a: 1\n"

@@ -94,7 +94,7 @@ def test_a_malformed_file_leaves_the_last_good_prices_and_says_where_the_fault_i
     fault: str,
     loader: str,
 ) -> None:
-    monkeypatch.setattr("hermes_telemetry.pricing.files.Loader", getattr(yaml, loader))
+    monkeypatch.setattr("hermes_telemetry.yaml_files.text.Loader", getattr(yaml, loader))
     write(path, entry(1))
     assert price_of(catalog) == 1
     write(path, text)

@@ -13,12 +13,12 @@ import pytest
 import yaml
 
 from hermes_telemetry.pricing import Catalog
-from hermes_telemetry.pricing.editing import set_keys
-from hermes_telemetry.pricing.files import PricingFileError
 from hermes_telemetry.pricing.refresh import RefreshReport, refresh
 from hermes_telemetry.pricing.sources import (
     OpenRouterSource,
 )
+from hermes_telemetry.yaml_files.editing import set_keys
+from hermes_telemetry.yaml_files.text import ConfigFileError
 from support import feed as answers
 from support.feed import Feed, model, models
 
@@ -310,7 +310,7 @@ def test_bad_elements_spoil_only_themselves(
 def test_a_malformed_price_file_is_left_alone(home: Path, feed: Feed) -> None:
     (home / "pricing.yaml").write_text("models: [")
     feed.answer(models(model("a/x")))
-    with pytest.raises(PricingFileError):
+    with pytest.raises(ConfigFileError):
         take_over(home, feed)
     assert (home / "pricing.yaml").read_text() == "models: ["
 

@@ -11,8 +11,8 @@ import pytest
 
 from hermes_telemetry.store import migrations, price_history
 from hermes_telemetry.store.maintenance import open_writable
-from hermes_telemetry.store.price_history import SNAPSHOT_COLUMNS, SeenPair
-from support.ledger import HandMadeLedger, stored
+from hermes_telemetry.store.price_history import SNAPSHOT_COLUMNS, SeenPair, SeenUsage
+from support.ledger import NOON, HandMadeLedger, stored
 from support.ledger_facts import ask_ledger
 
 
@@ -47,9 +47,22 @@ def test_pairs_seen_are_summed_up_the_busiest_first(
     ledger.call("b", 8.0, model=None)
     ledger.call("b", 8.0, model="")
     assert price_history.pairs_seen(connection) == [
-        SeenPair("m", "", 2, 2, None, 0, 0, 0, 0, 0),
-        SeenPair("m", "p", 2, 1, 0.5, 11, 2, 3, 4, 5),
-        SeenPair("m", "q", 1, 0, 4.0, 0, 0, 0, 0, 0),
+        SeenPair("m", "", 2, 2, None),
+        SeenPair("m", "p", 2, 1, 0.5),
+        SeenPair("m", "q", 1, 0, 4.0),
+    ]
+    noon = stored(NOON)
+
+    def prompt_size(model: str, provider: str, ts: str, prompt: int) -> str:
+        assert ts == noon
+        return "short" if prompt < 10 else "long"
+
+    # Of 1 + 3 + 4 and of 10 tokens. The 5 of reasoning are more than the call's whole output.
+    assert price_history.usage_seen(connection, prompt_size) == [
+        SeenUsage("m", "", "short", 2, noon, 0, 0, 0, 0, 0, 0),
+        SeenUsage("m", "p", "long", 1, noon, 10, 10, 0, 0, 0, 0),
+        SeenUsage("m", "p", "short", 1, noon, 8, 1, 2, 3, 4, 0),
+        SeenUsage("m", "q", "short", 1, noon, 0, 0, 0, 0, 0, 0),
     ]
 
 

@@ -1,0 +1,1 @@
+"""Configuration that a user writes in YAML: read, followed as it changes, edited in place."""
