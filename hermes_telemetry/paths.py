@@ -26,6 +26,24 @@ def hermes_home() -> Path:
     return Path(base).expanduser() if base else Path.home() / ".hermes"
 
 
+def hermes_root() -> Path:
+    """The host's home that holds the folder ``profiles``, found as the host does: ``~/.hermes`` for
+    a home in there, else the folder above ``profiles/NAME``, else ``$HERMES_HOME`` itself.
+    """
+    home, usual = hermes_home(), Path.home() / ".hermes"
+    if home.resolve().is_relative_to(usual.resolve()):
+        return usual
+    return home.parent.parent if home.parent.name == "profiles" else home
+
+
+def shared_telemetry_home() -> Path:
+    """What ``HERMES_TELEMETRY_HOME`` is to be in every profile: what it is here, else the host's
+    root, which all of them have in common.
+    """
+    base = os.environ.get("HERMES_TELEMETRY_HOME")
+    return Path(base).expanduser() if base else hermes_root()
+
+
 def database_path(home: Path | None = None) -> Path:
     """The ledger, ``telemetry.db`` in the telemetry home."""
     return (home or telemetry_home()) / "telemetry.db"

@@ -1,1 +1,1 @@
-"""Budgets: what is configured."""
+"""Budgets: limits, what is spent of them, what follows, and where spend goes."""
