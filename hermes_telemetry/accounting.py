@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import host
 from .payloads import AnsweredCall, Attempt, identifier
@@ -24,8 +23,7 @@ _CHARS_PER_TOKEN = 4
 _PAID = "note_paid_call"
 
 
-@dataclass(frozen=True, slots=True)
-class _Served:
+class _Served(NamedTuple):
     """Who answered a call: not whom the host named, where it called a preset of models."""
 
     model: str | None
@@ -128,6 +126,9 @@ class Accounting:
         if estimate.price is None and self._catalog.is_explicitly_priced(model, provider):
             priced = model
             estimate = self._catalog.estimate_cost(usage, priced, provider)
+        # Without tokens, or a price for the request itself, any model would cost nothing.
+        if usage.prompt + usage.output > 0 or estimate.cost_usd:
+            self._turns.remember_cost(attempt.session_id, estimate.cost_usd)
         assumed = estimate.price is not None and estimate.price.basis == "assumed"
         call = Write(
             "record_llm_call",

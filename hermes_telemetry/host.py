@@ -1,6 +1,8 @@
-"""The one module that imports the host (``hermes_cli``, ``agent``): lazily, and never failing.
+"""The one module that imports the host (``hermes_cli``, ``agent``, ``cron``): lazily, and never
+failing.
 
-Each function answers None when the host is absent, older, or raises.
+Each function answers None (or False, where it answers yes or no) when the host is absent, older, or
+raises.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
+
+from .payloads import describe
 
 _log = logging.getLogger("hermes_telemetry")
 
@@ -73,3 +77,34 @@ def resolve_tariff(model: str, provider: str, base_url: str | None) -> Tariff | 
     except Exception as error:
         _log.debug("the host has no tariff for %r: %s", model, type(error).__name__)
         return None
+
+
+def pause_cron_job(job_id: str, reason: str) -> bool:
+    """Keep the host from starting a cron job again until somebody resumes it; whether it will.
+
+    May wait half a minute for another process that holds the host's list of jobs, so it belongs on
+    a thread.
+    """
+    try:
+        from cron.jobs import pause_job
+
+        # None: there is no such job (any more), as after the last run of one that runs once.
+        return pause_job(job_id, reason=reason) is not None
+    except Exception as error:
+        _log.warning("the cron job %s cannot be paused: %s", job_id, describe(error))
+        return False
+
+
+def is_own_cli() -> bool:
+    """True in the process of the host's interactive command line, whose user is the operator.
+
+    The host says so for this process alone: its environment variables reach a gateway that was
+    started from there, too. A gateway, the TUI's server and hosts that do not say are False.
+    """
+    try:
+        from hermes_cli.plugins import get_plugin_manager
+
+        return get_plugin_manager()._cli_ref is not None
+    except Exception as error:
+        _log.debug("the host does not say what process this is: %s", type(error).__name__)
+        return False

@@ -1,7 +1,8 @@
-"""The plugin as the host sees it: a callback for each hook, and one recorder behind them.
+"""The plugin as the host sees it: a callback for each hook, and one recorder behind them; the slash
+commands and ``hermes telemetry``.
 
 Every ``hermes`` word registers plugins, also those that call no model. The recorder and all that it
-needs are therefore imported by the first hook that fires.
+needs are therefore imported by the first hook that fires, a command by its first use.
 """
 
 from __future__ import annotations
@@ -10,15 +11,33 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from .hooks import HOOKS
 
 if TYPE_CHECKING:
+    import argparse
+
     from .recorder import Recorder
 
 _log = logging.getLogger("hermes_telemetry")
+
+# Each with what the host's list of commands says about it, and about its words.
+_SLASH_COMMANDS = {
+    "stats": (
+        "What was spent, by what, and how well it went",
+        "[summary|cron|providers|models|efficiency|smells|raw N] [today|week|month]",
+    ),
+    "budget": (
+        "Limits, what is spent of them, and what is to come",
+        "[cron|check|forecast|set SCOPE [ID] daily|monthly USD]",
+    ),
+    "setup": (
+        "Write pricing.yaml and budget.yaml where they are missing",
+        "[pricing auto|minimal|skip] [budget default|custom|skip]",
+    ),
+}
 
 _registered = False
 _context: Any = None
@@ -28,7 +47,8 @@ _loading = threading.Lock()
 
 
 def register(ctx: Any) -> None:
-    """Give the host a callback for each hook; hooks that an older host does not know are skipped.
+    """Give the host a callback for each hook and command; what an older host does not know is left
+    out.
 
     Never raises. Registered again (the host reloads plugins while turns are under way), the
     callbacks go on with the same recorder.
@@ -44,6 +64,22 @@ def register(ctx: Any) -> None:
             ctx.register_hook(name, _callback(name))
         except Exception as error:
             _log.warning("the host does not take the hook %s: %s", name, _described(error))
+    for name, (description, hint) in _SLASH_COMMANDS.items():
+        try:
+            ctx.register_command(
+                name, _slash_command(name), description=description, args_hint=hint
+            )
+        except Exception as error:
+            _log.warning("the host does not take the command /%s: %s", name, _described(error))
+    try:
+        ctx.register_cli_command(
+            "telemetry",
+            help="What turns, cron jobs and subagents did, and what it cost",
+            setup_fn=_add_subcommands,
+            handler_fn=_run_subcommand,
+        )
+    except Exception as error:
+        _log.warning("the host does not take `hermes telemetry`: %s", _described(error))
 
 
 def current_profile() -> str | None:
@@ -59,6 +95,44 @@ def _callback(name: str) -> Callable[..., Any]:
 
     hook.__name__ = name
     return hook
+
+
+def _slash_command(name: str) -> Callable[[str], Awaitable[str]]:
+    """A handler that leaves the host's event loop free: a gateway has one for all its chats."""
+
+    async def command(words: str = "") -> str:
+        import asyncio
+
+        try:
+            # The import, too: it reads files and takes its time.
+            return await asyncio.to_thread(_answer, name, words)
+        except Exception as error:
+            _log.error("/%s cannot be answered: %s", name, _described(error))
+            return f"/{name} cannot be answered: {type(error).__name__}"
+
+    return command
+
+
+def _answer(name: str, words: str) -> str:
+    from .commands.slash import answer
+
+    return answer(name, words, current_profile())
+
+
+def _add_subcommands(parser: argparse.ArgumentParser) -> None:
+    from .commands.parser import add_subcommands
+
+    add_subcommands(parser)
+
+
+def _run_subcommand(namespace: argparse.Namespace) -> None:
+    """Runs a command of `hermes telemetry`; the host drops what a handler returns, so a code other
+    than 0 is told by exiting with it.
+    """
+    from .commands.cli import run
+
+    if code := run(namespace):
+        sys.exit(code)
 
 
 def _recorder() -> Recorder | None:

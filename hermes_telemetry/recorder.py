@@ -16,8 +16,10 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import rows
+from .first_load import write_missing
 from .hooks import HOOKS
 from .paths import database_path, telemetry_home
 from .payloads import (
@@ -36,7 +38,6 @@ from .payloads import (
     session_of,
     tells_turn_ids,
 )
-from .store.calls import PROXY_TOOL
 from .store.connection import Ledger
 from .store.writes import Write
 from .turns import Turns
@@ -44,6 +45,7 @@ from .windows import SYSTEM_CLOCK, Clock, timestamp
 
 if TYPE_CHECKING:
     from .accounting import Accounting
+    from .budget.gate import Gate
 
 _log = logging.getLogger("hermes_telemetry")
 
@@ -51,6 +53,15 @@ Hook = Callable[..., Any]
 
 _CRON_SESSION = re.compile(r"^cron_(?P<job_id>.+)_\d{8}_\d{6}$")
 # Job ids may hold underscores themselves, hence the anchors.
+
+
+class _Opened(NamedTuple):
+    """What belongs to a telemetry home."""
+
+    ledger: Ledger
+    accounting: Accounting
+    gate: Gate
+
 
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
@@ -73,7 +84,7 @@ class Recorder:
         self._clock = clock
         self._turns = Turns()
         self._opening = threading.Lock()
-        self._opened: tuple[Ledger, Accounting] | None = None
+        self._opened: _Opened | None = None
         self._hooks = {name: self._guarded(name) for name in HOOKS}
         self._sighted: set[str] = set()
         self._sightings: deque[Write] = deque()
@@ -87,15 +98,19 @@ class Recorder:
         start = SessionStart.read(payload)
         if start.session_id:
             self._write(self._run_starts(start.session_id, start.platform, start.model, None))
+            self._gate.begin()
 
     def pre_llm_call(self, payload: dict[str, Any]) -> dict[str, str] | None:
         turn = TurnStart.read(payload)
         if not turn.session_id:
             return None
         self._write(self._run_starts(turn.session_id, turn.platform, turn.model, turn.sender_id))
+        self._gate.begin()  # of a session that goes on, the host reports no start
         if _in_background_review() or not turn.is_heard:
             return None  # notices wait for a turn of the user's in which the model sees them
         notices = self._turns.take_notices(turn.session_id)
+        if turn.platform != "subagent":  # it would keep them from the user
+            notices += filter(None, [self._gate.notices(turn.session_id)])
         return {"context": "\n\n".join(notices)} if notices else None
 
     def pre_api_request(self, payload: dict[str, Any]) -> None:
@@ -104,13 +119,17 @@ class Recorder:
         unanswered = self._turns.begin_attempt(attempt, now)
         self._accounting.begun(attempt)
         if unanswered is not None:
-            self._write(*self._accounting.unanswered(unanswered, ts=began))
+            call = self._accounting.unanswered(unanswered, ts=began)
+            self._write(*call)
+            self._gate.called(unanswered.session_id, call[0].fields["cost_usd"])
 
     def post_api_request(self, payload: dict[str, Any]) -> None:
         ended, now = self._now(), self._clock.monotonic()
         call = AnsweredCall.read(payload)
+        session_id = call.attempt.session_id
         begun, latency_ms = self._turns.close_attempt(call.attempt, now)
-        writes = self._accounting.answered(
+        opened = self._open()
+        writes = opened.accounting.answered(
             call,
             begun,
             ts=ended,
@@ -118,81 +137,41 @@ class Recorder:
             reopen=not _in_background_review(),
         )
         results = self._write(*writes)
-        for notice in self._accounting.notices(writes, results):
+        for notice in opened.accounting.notices(writes, results):
             _log.warning("%s", notice)  # the session may have no turn left that could hear it
-            self._turns.queue_notice(call.attempt.session_id, notice)
+            self._turns.queue_notice(session_id, notice)
+        opened.gate.called(session_id, writes[0].fields["cost_usd"])
 
     def api_request_error(self, payload: dict[str, Any]) -> None:
         ended, now = self._now(), self._clock.monotonic()
         failure = FailedAttempt.read(payload)
         attempt = failure.attempt
         _, duration_ms = self._turns.close_attempt(attempt, now)
-        writes = [
-            Write(
-                "record_llm_call_error",
-                {
-                    "session_id": attempt.session_id,
-                    "ts": ended,
-                    "turn_id": attempt.turn_id,
-                    "task_id": attempt.task_id,
-                    "api_request_id": attempt.api_request_id,
-                    "model": failure.model,
-                    "provider": attempt.provider or "",
-                    "status_code": failure.status_code,
-                    "error_type": failure.error_type,
-                    "error_message": failure.error_message,
-                    "reason": failure.reason,
-                    "retryable": None if failure.retryable is None else int(failure.retryable),
-                    "retry_count": failure.retry_count,
-                    "max_retries": failure.max_retries,
-                    "duration_ms": failure.duration_ms if duration_ms is None else duration_ms,
-                    "final": failure.is_final and not _in_background_review(),
-                },
+        if rows.says_model_is_gone(failure) and self._turns.first_time(
+            "model gone", attempt.session_id, failure.model
+        ):
+            self._turns.queue_notice(
+                attempt.session_id,
+                f"Telemetry: {attempt.provider or 'the provider'} answered 404 for the model"
+                f" {failure.model}: it may be gone or renamed. Please tell the operator.",
             )
-        ]
-        # A 404 that may be retried, or of which the host says nothing, is no statement about the
-        # model.
-        if failure.status_code == 404 and failure.retryable is False and failure.model:
-            writes.append(
-                Write(
-                    "record_model_unavailable",
-                    {
-                        "model": failure.model,
-                        "provider": attempt.provider or "",
-                        "error_code": 404,
-                        "error_message": failure.error_message,
-                        "ts": ended,
-                    },
-                )
+        self._write(
+            *rows.failed_attempt(
+                failure,
+                ts=ended,
+                duration_ms=failure.duration_ms if duration_ms is None else duration_ms,
+                final=failure.is_final and not _in_background_review(),
             )
-            if self._turns.first_time("model gone", attempt.session_id, failure.model):
-                self._turns.queue_notice(
-                    attempt.session_id,
-                    f"Telemetry: {attempt.provider or 'the provider'} answered 404 for the model"
-                    f" {failure.model}: it may be gone or renamed. Please tell the operator.",
-                )
-        self._write(*writes)
+        )
 
-    def pre_tool_call(self, payload: dict[str, Any]) -> None:
-        """Nothing is recorded before a tool runs."""
+    def pre_tool_call(self, payload: dict[str, Any]) -> dict[str, str] | None:
+        """Nothing is recorded before a tool runs, but its session may have spent its budget."""
+        message = self._gate.blocked(session_of(payload) or UNKNOWN_SESSION)
+        return {"action": "block", "message": message} if message else None
 
     def post_tool_call(self, payload: dict[str, Any]) -> None:
         ended = self._now()
-        tool = ToolCall.read(payload)
-        self._write(
-            Write(
-                "record_tool_call",
-                {
-                    "session_id": tool.session_id,
-                    "ts": ended,
-                    "tool_name": tool.tool_name,
-                    "ok": int(tool.ok),
-                    "latency_ms": tool.latency_ms,
-                    "turn_id": tool.turn_id,
-                    "tool_call_id": tool.tool_call_id,
-                },
-            )
-        )
+        self._write(rows.tool_call(ToolCall.read(payload), ended))
 
     def post_llm_call(self, payload: dict[str, Any]) -> None:
         session_id = session_of(payload)
@@ -200,73 +179,20 @@ class Recorder:
             self._write(Write("touch_run", {"session_id": session_id, "ts": self._now()}))
 
     def subagent_start(self, payload: dict[str, Any]) -> None:
-        start = SubagentStart.read(payload)
-        if start.child_session_id and start.parent_session_id:
-            self._write(
-                Write(
-                    "start_edge",
-                    {
-                        "child_session_id": start.child_session_id,
-                        "parent_session_id": start.parent_session_id,
-                        "ts": self._now(),
-                        "parent_turn_id": start.parent_turn_id,
-                        "parent_subagent_id": start.parent_subagent_id,
-                        "child_subagent_id": start.child_subagent_id,
-                        "child_role": start.child_role,
-                    },
-                )
-            )
+        writes = rows.subagent_started(SubagentStart.read(payload), self._now())
+        if writes:
+            self._write(*writes)
 
     def subagent_stop(self, payload: dict[str, Any]) -> None:
-        stop, ended = SubagentStop.read(payload), self._now()
-        writes = [
-            Write(
-                "record_tool_call",
-                {
-                    "session_id": stop.parent_session_id or UNKNOWN_SESSION,
-                    "ts": ended,
-                    "tool_name": PROXY_TOOL,
-                    "ok": int(stop.ok),
-                    "latency_ms": stop.duration_ms,
-                    "turn_id": stop.parent_turn_id,
-                },
-            )
-        ]
-        if stop.child_session_id:
-            writes.append(
-                Write(
-                    "stop_edge",
-                    {
-                        "child_session_id": stop.child_session_id,
-                        "parent_session_id": stop.parent_session_id,
-                        "ts": ended,
-                        "parent_turn_id": stop.parent_turn_id,
-                        "parent_subagent_id": stop.parent_subagent_id,
-                        "child_role": stop.child_role,
-                        "child_status": stop.child_status,
-                    },
-                )
-            )
-        self._write(*writes)
+        ended = self._now()
+        self._write(*rows.subagent_stopped(SubagentStop.read(payload), ended))
 
     def on_session_end(self, payload: dict[str, Any]) -> None:
-        end = SessionEnd.read(payload)
-        if not end.session_id or _in_background_review():
-            return
-        # The terminal interface sends a second end, interrupted and without a turn, at a clean
-        # close.
-        is_close = end.status == "interrupted" and not end.turn_id and tells_turn_ids(payload)
-        self._write(
-            Write(
-                "end_run",
-                {
-                    "session_id": end.session_id,
-                    "ts": self._now(),
-                    "status": end.status,
-                    "keep_ok": is_close,
-                },
-            )
+        writes = rows.turn_ended(
+            SessionEnd.read(payload), ts=self._now(), tells_turn_ids=tells_turn_ids(payload)
         )
+        if writes and not _in_background_review():
+            self._write(*writes)
 
     def on_session_finalize(self, payload: dict[str, Any]) -> None:
         session_id = session_of(payload)
@@ -320,21 +246,28 @@ class Recorder:
 
     @property
     def _accounting(self) -> Accounting:
-        return self._open()[1]
+        return self._open().accounting
 
-    def _open(self) -> tuple[Ledger, Accounting]:
-        """Ledger and prices of the home, made at the first hook; no file is opened yet."""
+    @property
+    def _gate(self) -> Gate:
+        return self._open().gate
+
+    def _open(self) -> _Opened:
+        """Ledger, prices and limits of the home, made at the first hook; no file is opened yet."""
         if self._opened is None:
-            # Every `hermes` word registers plugins; only those that call a model need prices.
+            # Every `hermes` word registers plugins; only those that call a model need these.
             from .accounting import Accounting
+            from .budget.gate import Gate
 
             with self._opening:
                 if self._opened is None:
                     # A relative one means the folder of now, whatever the host changes to later.
                     home = (self._home or telemetry_home()).absolute()
-                    self._opened = (
-                        Ledger(database_path(home), clock=self._clock),
+                    ledger = Ledger(database_path(home), clock=self._clock)
+                    self._opened = _Opened(
+                        ledger,
                         Accounting(home, self._turns, self._clock),
+                        Gate(ledger, self._turns, self._clock),
                     )
                     preparing = threading.Thread(
                         target=self._prepare, name="telemetry-prices", daemon=True
@@ -348,11 +281,13 @@ class Recorder:
         self._opening = threading.Lock()
         self._turns.begin_anew()
         if self._opened is not None:
-            self._opened[1].begin_anew()
+            self._opened.accounting.begin_anew()
+            self._opened.gate.begin_anew()
 
     def _prepare(self) -> None:
         """What the first hook of a process has done beside it."""
         try:
+            write_missing(self._open().ledger.path.parent)  # before prices are fetched into one
             writes = self._accounting.prepare()
             if writes:
                 self._write(*writes)
@@ -362,10 +297,14 @@ class Recorder:
     def _write(self, *writes: Write) -> Sequence[Any]:
         """Hand the writes to the ledger; their results, none where they have to wait."""
         batch = list(writes)
-        with suppress(IndexError):  # rather than a look at the length: other threads take, too
-            while True:
-                batch.append(self._sightings.popleft())
-        return self._open()[0].apply(batch) or ()
+        if self._sightings:
+            with suppress(IndexError):  # not by the length: other threads take, too
+                while True:
+                    batch.append(self._sightings.popleft())
+        opened = self._open()
+        results = opened.ledger.apply(batch)
+        opened.gate.wrote(batch)
+        return results or ()
 
     def _guarded(self, name: str) -> Hook:
         method: Callable[[dict[str, Any]], Any] = getattr(self, name)

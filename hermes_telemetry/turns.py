@@ -1,10 +1,11 @@
 """What must be remembered between two hooks: clocks of running attempts, the last call's cache
-split, notices.
+split and whether it was free, notices.
 
 Everything is keyed by ids, never by thread, since the host runs tools and subagents on pools, and
 bounded, since it runs for years: the longest unused entry goes first. What the host reports becomes
 a row without any of it; a lost entry costs a latency of our own measure, the split of an estimate,
-the estimated row of a call that was cut off, or a notice.
+the estimated row of a call that was cut off, a notice, or a tool of a session that calls a free
+model.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from .payloads import Attempt
@@ -47,7 +48,7 @@ class Recent(Generic[_Key, _Value]):
         return self._entries.pop(key, None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OpenAttempt:
     """An attempt on its way: ``began`` is the monotonic clock in seconds at pre_api_request."""
 
@@ -63,6 +64,7 @@ class Turns:
         self.begin_anew()
         self._attempts: Recent[tuple[str, str | None], OpenAttempt] = Recent(TURNS_KEPT)
         self._cached_share: Recent[tuple[str, str | None], float] = Recent(TURNS_KEPT)
+        self._last_was_free: Recent[str, bool] = Recent(TURNS_KEPT)
         self._notices: Recent[str, list[str]] = Recent(TURNS_KEPT)
         self._said: Recent[Hashable, bool] = Recent(TURNS_KEPT)
 
@@ -95,7 +97,7 @@ class Turns:
             begun = self._attempts.get(attempt.turn_key)
             if begun is None or begun.closed or not _same_call(begun.attempt, attempt):
                 return None, None
-            self._attempts.put(attempt.turn_key, replace(begun, closed=True))
+            begun.closed = True
         return begun.attempt, max(0, round((now - begun.began) * 1000))
 
     def remember_cache(self, attempt: Attempt, fresh: int, cached: int) -> None:
@@ -113,6 +115,16 @@ class Turns:
             share = self._cached_share.get(attempt.turn_key) or 0.0
         cached = round(tokens * share)
         return tokens - cached, cached
+
+    def remember_cost(self, session_id: str, cost_usd: float | None) -> None:
+        """What a session's newest call cost (USD, None = unknown)."""
+        with self._lock:
+            self._last_was_free.put(session_id, cost_usd == 0)
+
+    def last_call_was_free(self, session_id: str) -> bool:
+        """Whether a session's newest call cost nothing; False for one that has made none."""
+        with self._lock:
+            return bool(self._last_was_free.get(session_id))
 
     def queue_notice(self, session_id: str, notice: str) -> None:
         """Keep a notice for the session's next turn."""
@@ -132,6 +144,11 @@ class Turns:
                 return False
             self._said.put(what, True)
             return True
+
+    def has_said(self, *what: Hashable) -> bool:
+        """Whether `first_time` was asked for ``what`` before."""
+        with self._lock:
+            return bool(self._said.get(what))
 
 
 def _same_call(begun: Attempt, ended: Attempt) -> bool:

@@ -12,24 +12,38 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from .redaction import WINDOW, redact
 from .values import (
     NAME_LIMIT,
     count,
+    each,
+    each_counted,
+    each_named,
     flag,
     get,
-    identifier,
     integer,
     is_true,
     milliseconds,
+    named,
     number,
     text,
 )
 
 Payload = Mapping[str, Any]
 _Count = int | float | str | None
+
+_CALL_IDS = (
+    "session_id",
+    "turn_id",
+    "task_id",
+    "api_request_id",
+    "model",
+    "provider",
+    "api_mode",
+)
+_CALL_COUNTS = ("api_call_count", "approx_input_tokens", "max_tokens")
 
 _RESULT_LIMIT = 256 * 1024
 """Characters of a tool's result that are looked at inside a hook; an error is shorter."""
@@ -52,12 +66,12 @@ UNKNOWN_SESSION = "(unknown)"
 
 def session_of(payload: Payload, key: str = "session_id") -> str | None:
     """The session that a hook is about, or None."""
-    return identifier(get(payload, key))
+    return named(payload, key)
 
 
 def tells_turn_ids(payload: Payload) -> bool:
     """Whether the host is new enough (0.16) to send turn ids: it then stamps every payload."""
-    return identifier(get(payload, "telemetry_schema_version")) is not None
+    return named(payload, "telemetry_schema_version") is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +86,8 @@ class SessionStart:
     def read(cls, payload: Payload) -> SessionStart:
         return cls(
             session_id=session_of(payload),
-            platform=identifier(get(payload, "platform")),
-            model=identifier(get(payload, "model")),
+            platform=named(payload, "platform"),
+            model=named(payload, "model"),
         )
 
 
@@ -95,18 +109,18 @@ class TurnStart:
     def read(cls, payload: Payload) -> TurnStart:
         return cls(
             session_id=session_of(payload),
-            platform=identifier(get(payload, "platform")),
-            model=identifier(get(payload, "model")),
-            sender_id=identifier(get(payload, "sender_id")),
+            platform=named(payload, "platform"),
+            model=named(payload, "model"),
+            sender_id=named(payload, "sender_id"),
             is_heard=_last_roles(get(payload, "conversation_history")) != ["user", "user"],
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """Who is calling whom: what pre_api_request, post_api_request and api_request_error share.
 
-    ``number`` counts a turn's calls from 1; a retry has the number of the attempt before it.
+    A tuple, as it is made at every call and a frozen dataclass takes thrice the time. ``number``
+    counts a turn's calls from 1; a retry has the number of the attempt before it.
     """
 
     session_id: str
@@ -123,18 +137,22 @@ class Attempt:
 
     @classmethod
     def read(cls, payload: Payload) -> Attempt:
+        session_id, turn_id, task_id, request_id, model, provider, api_mode = each_named(
+            payload, _CALL_IDS
+        )
+        number, approx_input_tokens, max_tokens = each_counted(payload, _CALL_COUNTS)
         return cls(
-            session_id=session_of(payload) or UNKNOWN_SESSION,
-            turn_id=identifier(get(payload, "turn_id")),
-            task_id=identifier(get(payload, "task_id")),
-            api_request_id=identifier(get(payload, "api_request_id")),
-            number=count(get(payload, "api_call_count")),
-            model=identifier(get(payload, "model")),
-            provider=identifier(get(payload, "provider")),
-            base_url=_address(text(get(payload, "base_url"), WINDOW + 1)) or None,
-            api_mode=identifier(get(payload, "api_mode")),
-            approx_input_tokens=count(get(payload, "approx_input_tokens")) or 0,
-            max_tokens=count(get(payload, "max_tokens")),
+            session_id or UNKNOWN_SESSION,
+            turn_id,
+            task_id,
+            request_id,
+            number,
+            model,
+            provider,
+            _address(get(payload, "base_url")),
+            api_mode,
+            approx_input_tokens or 0,
+            max_tokens,
         )
 
     @property
@@ -143,8 +161,7 @@ class Attempt:
         return (self.turn_id, None) if self.turn_id else (self.session_id, self.task_id)
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredCall:
+class AnsweredCall(NamedTuple):
     """post_api_request. ``usage`` holds what the host says of its token counts, None where it says
     nothing; all of it is still to be judged, as is ``duration_ms``.
     """
@@ -160,8 +177,11 @@ class AnsweredCall:
         usage = get(payload, "usage")  # a live mapping, read once
         return cls(
             attempt=Attempt.read(payload),
-            response_model=identifier(get(payload, "response_model")),
-            usage={name: _plain(get(usage, name)) for name in _USAGE_FIELDS},
+            response_model=named(payload, "response_model"),
+            usage={
+                name: value if value is None or type(value) is int else _plain(value)
+                for name, value in zip(_USAGE_FIELDS, each(usage, _USAGE_FIELDS), strict=True)
+            },
             content_chars=count(get(payload, "assistant_content_chars")) or 0,
             duration_ms=milliseconds(get(payload, "api_duration")),
         )
@@ -227,8 +247,8 @@ class ToolCall:
     def read(cls, payload: Payload) -> ToolCall:
         return cls(
             session_id=session_of(payload) or UNKNOWN_SESSION,
-            turn_id=identifier(get(payload, "turn_id")),
-            tool_call_id=identifier(get(payload, "tool_call_id")),
+            turn_id=named(payload, "turn_id"),
+            tool_call_id=named(payload, "tool_call_id"),
             tool_name=text(get(payload, "tool_name")) or "(unknown)",
             ok=_succeeded(payload),
             latency_ms=count(get(payload, "duration_ms")),
@@ -248,7 +268,7 @@ class SubagentStart:
 
     @classmethod
     def read(cls, payload: Payload) -> SubagentStart:
-        return cls(**{name: identifier(get(payload, name)) for name in cls.__slots__})
+        return cls(**{name: named(payload, name) for name in cls.__slots__})
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +287,11 @@ class SubagentStop:
     def read(cls, payload: Payload) -> SubagentStop:
         return cls(
             parent_session_id=session_of(payload, "parent_session_id"),
-            parent_turn_id=identifier(get(payload, "parent_turn_id")),
-            parent_subagent_id=identifier(get(payload, "parent_subagent_id")),
+            parent_turn_id=named(payload, "parent_turn_id"),
+            parent_subagent_id=named(payload, "parent_subagent_id"),
             child_session_id=session_of(payload, "child_session_id"),
-            child_role=identifier(get(payload, "child_role")),
-            child_status=identifier(get(payload, "child_status")),
+            child_role=named(payload, "child_role"),
+            child_status=named(payload, "child_status"),
             duration_ms=count(get(payload, "duration_ms")),
         )
 
@@ -299,7 +319,7 @@ class SessionEnd:
             status = "error"
         return cls(
             session_id=session_of(payload),
-            turn_id=identifier(get(payload, "turn_id")),
+            turn_id=named(payload, "turn_id"),
             status=status,
         )
 
@@ -320,10 +340,17 @@ def _secretless(*candidates: Any) -> str:
     return ""
 
 
+def _address(url: Any) -> str | None:
+    """A base_url without secrets."""
+    if type(url) is str and len(url) <= NAME_LIMIT:
+        return _short_address(url)
+    return redact(text(url, WINDOW + 1))[:NAME_LIMIT] or None
+
+
 @lru_cache(maxsize=64)
-def _address(url: str) -> str:
-    """A base_url without secrets; remembered, as every hook of a call brings the same few."""
-    return redact(url)[:NAME_LIMIT]
+def _short_address(url: str) -> str | None:
+    """Remembered, as every hook of a call brings the same few."""
+    return redact(text(url))[:NAME_LIMIT] or None
 
 
 def _succeeded(payload: Payload) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 NAME_LIMIT = 512
@@ -23,7 +23,9 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 def get(payload: Any, key: str) -> Any:
     """``payload[key]``, or None when it is absent or ``payload`` is no mapping or raises."""
     try:
-        return payload.get(key) if isinstance(payload, Mapping) else None
+        if type(payload) is dict or isinstance(payload, Mapping):
+            return payload.get(key)
+        return None
     except Exception:
         return None
 
@@ -58,11 +60,50 @@ def identifier(value: Any) -> str | None:
     return text(value) or None
 
 
+def named(payload: Any, key: str) -> str | None:
+    """The id or the name under a key of a payload."""
+    return identifier(get(payload, key))
+
+
+def each(payload: Any, keys: Sequence[str]) -> list[Any]:
+    """What `get` finds under each of the keys."""
+    try:
+        # A call is told by some twenty values: one step for all of a kind where nothing is odd.
+        return list(map(payload.get, keys)) if type(payload) is dict else _one_by_one(payload, keys)
+    except Exception:
+        return _one_by_one(payload, keys)
+
+
+def _one_by_one(payload: Any, keys: Sequence[str]) -> list[Any]:
+    return [get(payload, key) for key in keys]
+
+
+def each_named(payload: Any, keys: Sequence[str]) -> list[str | None]:
+    """The ids and names under the keys."""
+    return [
+        # Nearly all are storable as they are.
+        value or None
+        if type(value) is str and len(value) <= NAME_LIMIT and value.isascii() and "\0" not in value
+        else identifier(value)
+        for value in each(payload, keys)
+    ]
+
+
+def each_counted(payload: Any, keys: Sequence[str]) -> list[int | None]:
+    """The counts under the keys, each as `count` reads it."""
+    return [
+        value if type(value) is int and 0 <= value <= COUNT_LIMIT else count(value)
+        for value in each(payload, keys)
+    ]
+
+
 def number(value: Any) -> int | float | None:
     """A finite number as Python's own int or float, or None; a bool is no number.
 
     Subclasses (enums, numpy's float) may compute and compare as they like.
     """
+    if type(value) is int:
+        return value
     try:
         if isinstance(value, bool):
             return None

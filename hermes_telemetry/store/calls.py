@@ -19,16 +19,12 @@ itself too.
 MESSAGE_LIMIT = 500
 """Characters of an error message that are kept."""
 
+_PRICE_KEYS = ("basis", "source", "matched_id", *RATE_COLUMNS, "tier_from")
+
 
 def price_id(conn: sqlite3.Connection, price: Mapping[str, Any], ts: str) -> int:
     """The row of ``prices_used`` for these rates (USD per million tokens), made on first use."""
-    key = (
-        price["basis"],
-        price.get("source"),
-        price.get("matched_id"),
-        *(price.get(column) for column in RATE_COLUMNS),
-        price.get("tier_from"),
-    )
+    key = tuple(map(price.get, _PRICE_KEYS))
     cache: dict[tuple[Any, ...], int] = getattr(conn, "price_ids", {})
     known = cache.get(key)
     if known is not None:
@@ -52,6 +48,9 @@ def price_id(conn: sqlite3.Connection, price: Mapping[str, Any], ts: str) -> int
     return int(row[0])
 
 
+_TWIN = "select 1 from llm_calls where turn_id = ? and api_request_id = ?"
+# Not a condition of the insert: that would have SQLite pass the row through a temporary table.
+
 _INSERT_CALL = """
     insert into llm_calls (
         session_id, ts, model, provider, tokens_in, tokens_out, cost_usd, latency_ms,
@@ -62,18 +61,21 @@ _INSERT_CALL = """
 
 _COUNT_CALL = """
     update runs
-    set tokens_in = coalesce(tokens_in, 0) + ?,
-        tokens_out = coalesce(tokens_out, 0) + ?,
-        cache_read_tokens = coalesce(cache_read_tokens, 0) + ?,
-        cache_write_tokens = coalesce(cache_write_tokens, 0) + ?,
-        cost_usd = coalesce(cost_usd, 0) + coalesce(?, 0),
+    set tokens_in = coalesce(tokens_in, 0) + ?1,
+        tokens_out = coalesce(tokens_out, 0) + ?2,
+        cache_read_tokens = coalesce(cache_read_tokens, 0) + ?3,
+        cache_write_tokens = coalesce(cache_write_tokens, 0) + ?4,
+        cost_usd = coalesce(cost_usd, 0) + coalesce(?5, 0),
         api_calls = coalesce(api_calls, 0) + 1,
-        estimated_llm_calls = coalesce(estimated_llm_calls, 0) + ?,
-        provider_assumed_calls = coalesce(provider_assumed_calls, 0) + ?,
-        moa_calls = coalesce(moa_calls, 0) + ?,
-        model = iif(coalesce(api_calls, 0) = 0, coalesce(?, model), model),
-        provider = iif(coalesce(api_calls, 0) = 0, coalesce(?, provider), provider)
-    where session_id = ?
+        estimated_llm_calls = coalesce(estimated_llm_calls, 0) + ?6,
+        provider_assumed_calls = coalesce(provider_assumed_calls, 0) + ?7,
+        moa_calls = coalesce(moa_calls, 0) + ?8,
+        model = iif(coalesce(api_calls, 0) = 0, coalesce(?9, model), model),
+        provider = iif(coalesce(api_calls, 0) = 0, coalesce(?10, provider), provider),
+        status = iif(?11 and status = 'error', 'running', status),
+        ended_at = iif(?11 and status = 'error', null, ended_at),
+        duration_ms = iif(?11 and status = 'error', null, duration_ms)
+    where session_id = ?12
 """
 
 
@@ -110,14 +112,8 @@ def record_llm_call(
     The session's first call decides its run's model and provider, both at once: what a session was
     started with may be a preset or a model that a fallback has replaced.
     """
-    if turn_id and api_request_id:
-        twin = conn.execute(
-            "select 1 from llm_calls where turn_id = ? and api_request_id = ?",
-            (turn_id, api_request_id),
-        ).fetchone()
-        if twin:
-            return None
-    _ensure_run_row(conn, session_id, ts)
+    if turn_id and api_request_id and conn.execute(_TWIN, (turn_id, api_request_id)).fetchone():
+        return None
     call_id = conn.execute(
         _INSERT_CALL,
         (
@@ -145,31 +141,24 @@ def record_llm_call(
             "insert into llm_call_prices (call_id, price_id) values (?, ?)",
             (call_id, price_id(conn, price, ts)),
         )
-    conn.execute(
-        _COUNT_CALL,
-        (
-            tokens_in,
-            tokens_out,
-            cache_read_tokens,
-            cache_write_tokens,
-            cost_usd,
-            estimated,
-            provider_assumed,
-            1 if moa_preset else 0,
-            model,
-            provider,
-            session_id,
-        ),
+    counted = (
+        tokens_in,
+        tokens_out,
+        cache_read_tokens,
+        cache_write_tokens,
+        cost_usd,
+        estimated,
+        provider_assumed,
+        1 if moa_preset else 0,
+        model,
+        provider,
+        reopen,
+        session_id,
     )
-    if reopen:
-        conn.execute(
-            """
-            update runs
-            set status = 'running', ended_at = null, duration_ms = null
-            where session_id = ? and status = 'error'
-            """,
-            (session_id,),
-        )
+    # Nearly every call's run is there: looking first would cost each of them a statement.
+    if not conn.execute(_COUNT_CALL, counted).rowcount:
+        _ensure_run_row(conn, session_id, ts)
+        conn.execute(_COUNT_CALL, counted)
     return call_id
 
 

@@ -23,6 +23,7 @@ from typing import Any
 from ..windows import SYSTEM_CLOCK, Clock, timestamp
 from . import extras, migrations
 from .checkpoint import Checkpointer
+from .files import file_identity
 from .locking import PATIENCE_S, Begin, Transaction, begin_patiently, begin_until, patiently
 from .notes import count_dropped
 from .spill import Spill, mark_batch, parse_line
@@ -51,6 +52,12 @@ _left_behind: list[sqlite3.Connection] = []
 """Connections inherited by a forked child. Closing one here would touch the parent's WAL, so
 none is.
 """
+
+
+def leave_behind(conn: sqlite3.Connection | None) -> None:
+    """In a forked child: keep a connection of the parent's from ever being closed."""
+    if conn is not None:
+        _left_behind.append(conn)
 
 
 _ledgers: weakref.WeakSet[Ledger] = weakref.WeakSet()
@@ -99,7 +106,10 @@ class Ledger:
 
     def __init__(self, path: Path, *, clock: Clock = SYSTEM_CLOCK, patient: bool = False) -> None:
         self.path = path
+        self._path_text = str(path)  # looked at by every write: a Path takes twice as long
         self.spill = Spill(path, clock)
+        self.batches_brought_in = 0
+        """By this process: how often it has written what others may have left in the spill file."""
         self._clock = clock
         self._patient = patient
         self._deadline_s = PATIENCE_S if patient else HOOK_DEADLINE_S
@@ -109,13 +119,14 @@ class Ledger:
         self._checkpointer = Checkpointer(path, clock)
         _ledgers.add(self)
 
-    def apply(self, writes: Sequence[Write]) -> list[Any] | None:
+    def apply(self, writes: Sequence[Write], *, keep: bool = True) -> list[Any] | None:
         """Make ``writes`` in one transaction; their results in order.
 
         None when the ledger did not take them in time or at all, or has not taken older ones yet:
         they are in the spill file then (or, if that cannot be written either, in memory, to be
-        tried again). Raises TypeError, OverflowError or sqlite3.IntegrityError for a write that no
-        ledger would ever take.
+        tried again). Without ``keep`` they are left out then, for a caller to whom a write is of no
+        use without its result. Raises TypeError, OverflowError or sqlite3.IntegrityError for a
+        write that no ledger would ever take.
         """
         patience = TRIPPED_DEADLINE_S if self._tripped else self._deadline_s
         deadline = self._clock.monotonic() + patience
@@ -124,7 +135,8 @@ class Ledger:
             conn = self._get_conn(deadline)
             if self.spill.waiting() and not self._bring_in(conn, deadline):
                 # Behind the older ones: a session that ends now is not to be reopened by its past.
-                self.spill.keep(writes)
+                if keep:
+                    self.spill.keep(writes)
             else:
                 with Transaction(conn, self._begin_by(deadline)) as ours:
                     results = [WRITES[write.name](conn, **write.fields) for write in writes]
@@ -134,17 +146,22 @@ class Ledger:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
                 # The connection stays so when the file no longer is.
                 self.close()
-            where = self.spill.keep(writes)
+            then = (
+                f"they wait {self.spill.keep(writes)}"
+                if keep
+                else f"others will wait in {self.spill.path}"
+            )
             if not self._tripped:
                 self._tripped = True
-                _log.warning("the ledger takes no records (%s): they wait %s", error, where)
+                _log.warning("the ledger takes no records (%s): %s", error, then)
             return None
         except (KeyboardInterrupt, SystemExit):
             # The host is interrupted while we wait or write: not our record's fault.
             if ours is None or not ours.committed:
                 if conn is not None:
                     conn.rollback()  # it may strike when a transaction has begun, or before its end
-                self.spill.keep(writes)
+                if keep:
+                    self.spill.keep(writes)
             raise
         if self._tripped:
             self._tripped = False
@@ -217,6 +234,7 @@ class Ledger:
             if batch is not None and not taking_in.committed:
                 self.spill.put_back(batch)
             raise
+        self.batches_brought_in += 1
         self.spill.discard(batch)
         return True
 
@@ -245,7 +263,7 @@ class Ledger:
     def _get_conn(self, deadline: float) -> LedgerConnection:
         local = self._local
         if local.conn is not None:
-            named = self._identity()
+            named = file_identity(self._path_text)
             if named == local.identity:
                 return local.conn
             # The file was moved or replaced: what we have open is no longer the ledger.
@@ -254,29 +272,18 @@ class Ledger:
                 self._checkpointer.now(local.conn)
             self.close()
         conn = self._connect(deadline)
-        local.conn, local.identity = conn, self._identity()
+        local.conn, local.identity = conn, file_identity(self.path)
         return conn
 
     def _begin_anew(self) -> None:
         """In a forked child: locks may be held by threads that it lacks, and what waits in memory
         is the parent's to write.
         """
-        if self._local.conn is not None:
-            _left_behind.append(self._local.conn)
+        leave_behind(self._local.conn)
         self._local = _Local()
         self._bringing_in = threading.Lock()
         self._checkpointer = Checkpointer(self.path, self._clock)
         self.spill = Spill(self.path, self._clock)
-
-    def _identity(self) -> tuple[int, int] | None:
-        """Which file the path names now; by stat, since opening it by hand would drop SQLite's
-        locks.
-        """
-        try:
-            status = os.stat(self.path)
-        except FileNotFoundError:
-            return None
-        return status.st_dev, status.st_ino
 
     def _connect(self, deadline: float) -> LedgerConnection:
         self.path.parent.mkdir(parents=True, exist_ok=True)

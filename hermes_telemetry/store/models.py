@@ -44,19 +44,29 @@ def record_free_model(conn: sqlite3.Connection, *, model: str, provider: str, ts
     )
 
 
+_KNOWN_FREE = """
+    select min(first_seen_at)
+    from known_free_models
+    where lower(model) = lower(:model)
+      and lower(provider) in (lower(:provider), '')
+"""
+
+_RENAMED_FREE = """
+    select min(first_seen_at)
+    from known_free_models as free
+    where provider <> ''
+      and lower(provider) = lower(:provider)
+      and substr(lower(free.model), -5) = ':free'
+      and substr(lower(:model), -5) <> ':free'
+      and length(free.model) > 5
+      and substr(lower(:model), 1, length(free.model) - 5) || ':free' = lower(free.model)
+      and substr(:model, length(free.model) - 4, 1) in ('', '-', ':', '/', '_')
+"""
+
+
 def is_known_free_model(conn: sqlite3.Connection, model: str, provider: str) -> str | None:
     """Since when this id is known to be free at a provider or at any; None when it is not."""
-    row = conn.execute(
-        """
-        select min(first_seen_at)
-        from known_free_models
-        where lower(model) = lower(?)
-          and lower(provider) in (lower(?), '')
-        """,
-        (model, provider),
-    ).fetchone()
-    since: str | None = row[0]
-    return since
+    return _since(conn, _KNOWN_FREE, model, provider)
 
 
 def is_free_tier_transition(conn: sqlite3.Connection, model: str, provider: str) -> str | None:
@@ -65,20 +75,15 @@ def is_free_tier_transition(conn: sqlite3.Connection, model: str, provider: str)
 
     Only a free call at this very provider tells of a rename there.
     """
-    row = conn.execute(
-        """
-        select min(first_seen_at)
-        from known_free_models as free
-        where provider <> ''
-          and lower(provider) = lower(:provider)
-          and substr(lower(free.model), -5) = ':free'
-          and substr(lower(:model), -5) <> ':free'
-          and length(free.model) > 5
-          and substr(lower(:model), 1, length(free.model) - 5) || ':free' = lower(free.model)
-          and substr(:model, length(free.model) - 4, 1) in ('', '-', ':', '/', '_')
-        """,
-        {"model": model, "provider": provider},
-    ).fetchone()
+    return _since(conn, _RENAMED_FREE, model, provider)
+
+
+_FREE_SO_FAR = f"select coalesce(({_KNOWN_FREE}), ({_RENAMED_FREE}))"
+# Both at once: it is asked at every call that costs something.
+
+
+def _since(conn: sqlite3.Connection, question: str, model: str, provider: str) -> str | None:
+    row = conn.execute(question, {"model": model, "provider": provider}).fetchone()
     since: str | None = row[0]
     return since
 
@@ -140,12 +145,10 @@ def note_paid_call(
     Returns 'free', or 'declared' where the model was free by the user's own declaration, for the
     first such call of the model; None for all others.
     """
-    if _has_flipped(conn, model, provider):
+    since = _since(conn, _FREE_SO_FAR, model, provider)
+    if since is None or _has_flipped(conn, model, provider):
         return None
-    since = is_known_free_model(conn, model, provider) or is_free_tier_transition(
-        conn, model, provider
-    )
-    if since is None or was_paid_before(conn, model, provider, since):
+    if was_paid_before(conn, model, provider, since):
         return None
     record_free_paid_transition(
         conn,

@@ -8,9 +8,9 @@ was. Times are ISO-8601 UTC text (``windows.timestamp``), money is USD, duration
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from .alerts import record_budget_alert
 from .calls import record_llm_call, record_llm_call_error, record_tool_call
 from .edges import start_edge, stop_edge
 from .models import (
@@ -24,8 +24,7 @@ from .notes import note_hook
 from .runs import end_run, finalize_run, set_profile, start_run, touch_run
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """One named write with its keyword arguments."""
 
     name: str
@@ -51,5 +50,6 @@ WRITES: dict[str, Callable[..., Any]] = {
         start_edge,
         stop_edge,
         note_hook,
+        record_budget_alert,
     )
 }

@@ -1,11 +1,13 @@
 """A recorder of each test's own, on a ledger of its own, with a clock that only the test moves."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hermes_telemetry.paths import pricing_path, telemetry_home
+from support import budgets
 from support.hook_payloads import PRICES
 from support.recording import Recording
 
@@ -18,3 +20,18 @@ def recording(hermes_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Re
     recording = Recording(telemetry_home())
     yield recording
     recording.close()
+
+
+@pytest.fixture
+def known_prices(recording: Recording) -> None:
+    """Calls cost what a test of limits says."""
+    (recording.home / "pricing.yaml").write_text(json.dumps(budgets.PRICES), encoding="utf-8")
+    budgets.read_prices(recording)
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch, hermes_home: Path) -> budgets.Jobs:
+    """The host's cron jobs: one, which is called nightly-report."""
+    (hermes_home / "cron").mkdir()
+    budgets.name_job(hermes_home, "nightly-report")
+    return budgets.Jobs(monkeypatch)

@@ -1,7 +1,11 @@
 """A process that is forked in the middle of a hook: the child has none of the parent's threads."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from support.budgets import set_budget
 from support.processes import running
 
 PROGRAM = """
@@ -65,15 +69,24 @@ print(*sqlite3.connect(database_path()).execute(count).fetchone())
 
 
 @pytest.mark.parametrize(
-    ("before", "locks"),
+    ("before", "locks", "budgets"),
     [
         # What loads the recorder; the recorder and its turns; the ledger and the prices.
-        pytest.param("", 1, id="before the first hook"),
-        pytest.param("pre_tool_call", 3, id="before there was anything to record"),
-        pytest.param("pre_api_request post_api_request", 8, id="in the middle of a session"),
+        pytest.param("", 1, None, id="before the first hook"),
+        pytest.param("pre_tool_call", 3, None, id="before there was anything to record"),
+        pytest.param("pre_api_request post_api_request", 8, None, id="in the middle of a session"),
+        # That of the totals, too.
+        pytest.param(
+            "pre_api_request post_api_request", 14, {"global": {"daily_usd": 1}}, id="with a limit"
+        ),
     ],
 )
-def test_a_forked_child_waits_for_no_lock_of_its_parent(before: str, locks: int) -> None:
+def test_a_forked_child_waits_for_no_lock_of_its_parent(
+    before: str, locks: int, budgets: Any, hermes_home: Path
+) -> None:
+    if budgets:
+        (hermes_home / "telemetry").mkdir()
+        set_budget(hermes_home / "telemetry", budgets)
     with running(PROGRAM, before) as process:
         held, exit_code = map(int, process.hear().split())
         assert exit_code == 0
