@@ -44,25 +44,23 @@ with recursive
       window_end_utc(:until, telemetry_zone())
     from default_window
   ),
-  -- A session is of its own profile, else of that of the root of its tree; a tree that is
-  -- walked down from a session without a parent holds no cycle.
+  -- A session is of its own profile, else of that of the root of its tree: the heirs. A tree that
+  -- is walked down from a session without a parent holds no cycle.
   profile_tree(session_id) as (
-    select root.session_id
-    from runs as root
+    select edge.child_session_id
+    from subagent_edges as edge
+    -- Cross join: from the edges, for most sessions have none.
+    cross join runs as root on root.session_id = edge.parent_session_id
     where root.profile = nullif(:profile, '')
       and not exists (
-        select 1 from subagent_edges as edge where edge.child_session_id = root.session_id
+        select 1 from subagent_edges as above where above.child_session_id = root.session_id
       )
-    union
+    union all
     select edge.child_session_id
     from profile_tree as parent
     join subagent_edges as edge on edge.parent_session_id = parent.session_id
   ),
-  of_profile(session_id) as (
-    select session_id
-    from runs
-    where profile = nullif(:profile, '')
-    union
+  heirs(session_id) as (
     select member.session_id
     from profile_tree as member
     left join runs as own on own.session_id = member.session_id
@@ -82,7 +80,10 @@ with recursive
       where :session_id = ''
         and call.ts >= (select since_utc from bounds)
         and call.ts < (select until_utc from bounds)
-        and (:profile = '' or call.session_id in (select session_id from of_profile))
+        and (
+          :profile in ('', (select profile from runs where session_id = call.session_id))
+          or call.session_id in (select session_id from heirs)
+        )
         and case
           when call.turn_id > '' then not exists (
             select 1
@@ -91,7 +92,10 @@ with recursive
               and (later.ts, later.id) > (call.ts, call.id)
               and later.ts < (select until_utc from bounds)
               -- A turn whose session was split may end in another profile.
-              and (:profile = '' or later.session_id in (select session_id from of_profile))
+              and (
+                :profile in ('', (select profile from runs where session_id = later.session_id))
+                or later.session_id in (select session_id from heirs)
+              )
           )
           else not exists (
             select 1
@@ -116,7 +120,10 @@ with recursive
       where call.session_id = nullif(:session_id, '')
         and call.ts >= (select since_utc from bounds)
         and call.ts < (select until_utc from bounds)
-        and (:profile = '' or call.session_id in (select session_id from of_profile))
+        and (
+          :profile in ('', (select profile from runs where session_id = call.session_id))
+          or call.session_id in (select session_id from heirs)
+        )
       group by 1, 2
       order by max(call.ts) desc
       limit 1000
@@ -146,7 +153,10 @@ with recursive
     where call.ts >= (select since_utc from bounds)
       and call.ts < (select until_utc from bounds)
       and (:session_id = '' or call.session_id = :session_id)
-      and (:profile = '' or call.session_id in (select session_id from of_profile))
+      and (
+        :profile in ('', (select profile from runs where session_id = call.session_id))
+        or call.session_id in (select session_id from heirs)
+      )
     group by turns.turn_id, turns.lone_session
   ),
   -- Grouped once: the ledger of failures has no index of its own on the turn.
@@ -159,7 +169,10 @@ with recursive
     where ts >= (select since_utc from bounds)
       and ts < (select until_utc from bounds)
       and (:session_id = '' or session_id = :session_id)
-      and (:profile = '' or session_id in (select session_id from of_profile))
+      and (
+        :profile in ('', (select profile from runs where session_id = llm_call_errors.session_id))
+        or session_id in (select session_id from heirs)
+      )
     group by 1, 2
   ),
   -- The sessions below a turn, as far as edges name it: one without a turn id ('' or NULL) equals
@@ -186,7 +199,10 @@ with recursive
     cross join llm_calls as call on call.session_id = subagents.session_id
     where call.ts >= (select since_utc from bounds)
       and call.ts < (select until_utc from bounds)
-      and (:profile = '' or call.session_id in (select session_id from of_profile))
+      and (
+        :profile in ('', (select profile from runs where session_id = call.session_id))
+        or call.session_id in (select session_id from heirs)
+      )
     group by subagents.turn_id
   )
 select
@@ -203,7 +219,10 @@ select
       and tool.ts >= (select since_utc from bounds)
       and tool.ts < (select until_utc from bounds)
       and (:session_id = '' or tool.session_id = :session_id)
-      and (:profile = '' or tool.session_id in (select session_id from of_profile))
+      and (
+        :profile in ('', (select profile from runs where session_id = tool.session_id))
+        or tool.session_id in (select session_id from heirs)
+      )
       -- The stop of a subagent is not a tool: its delegate_task call has a row of its own.
       and tool.tool_name <> 'delegate_task/subagent'
   ) as tool_calls,

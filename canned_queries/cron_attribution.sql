@@ -38,25 +38,23 @@ with recursive
       window_end_utc(:until, telemetry_zone())
     from default_window
   ),
-  -- A session is of its own profile, else of that of the root of its tree; a tree that is
-  -- walked down from a session without a parent holds no cycle.
+  -- A session is of its own profile, else of that of the root of its tree: the heirs. A tree that
+  -- is walked down from a session without a parent holds no cycle.
   profile_tree(session_id) as (
-    select root.session_id
-    from runs as root
+    select edge.child_session_id
+    from subagent_edges as edge
+    -- Cross join: from the edges, for most sessions have none.
+    cross join runs as root on root.session_id = edge.parent_session_id
     where root.profile = nullif(:profile, '')
       and not exists (
-        select 1 from subagent_edges as edge where edge.child_session_id = root.session_id
+        select 1 from subagent_edges as above where above.child_session_id = root.session_id
       )
-    union
+    union all
     select edge.child_session_id
     from profile_tree as parent
     join subagent_edges as edge on edge.parent_session_id = parent.session_id
   ),
-  of_profile(session_id) as (
-    select session_id
-    from runs
-    where profile = nullif(:profile, '')
-    union
+  heirs(session_id) as (
     select member.session_id
     from profile_tree as member
     left join runs as own on own.session_id = member.session_id
@@ -67,7 +65,10 @@ with recursive
     from llm_calls
     where ts >= (select since_utc from bounds)
       and ts < (select until_utc from bounds)
-      and (:profile = '' or session_id in (select session_id from of_profile))
+      and (
+        :profile in ('', (select profile from runs where session_id = llm_calls.session_id))
+        or session_id in (select session_id from heirs)
+      )
     group by session_id
   ),
   -- From the sessions of the window up to their roots: from the roots down it would grow with the
@@ -123,7 +124,10 @@ with recursive
     where cron_job_id > ''
       and started_at >= (select since_utc from bounds)
       and started_at < (select until_utc from bounds)
-      and (:profile = '' or session_id in (select session_id from of_profile))
+      and (
+        :profile in ('', profile)
+        or session_id in (select session_id from heirs)
+      )
     group by cron_job_id
   ),
   jobs(cron_job_id) as (

@@ -3,7 +3,7 @@ title: Runs of a cron job
 description: >-
   The newest 1,000 runs of one job that started in the window, each with the whole cost of itself
   and of the subagents below it. As in cron_attribution a session counts once: in its own job, else
-  in the run that its tree began with.
+  in the run that its tree began with. Lost: it says running, but had no call for six hours.
 parameters:
   cron_job_id: {kind: cron_job, default: no rows}
   since: {kind: since, default: no bound}
@@ -36,25 +36,23 @@ with recursive
       window_end_utc(:until, telemetry_zone())
     from default_window
   ),
-  -- A session is of its own profile, else of that of the root of its tree; a tree that is
-  -- walked down from a session without a parent holds no cycle.
+  -- A session is of its own profile, else of that of the root of its tree: the heirs. A tree that
+  -- is walked down from a session without a parent holds no cycle.
   profile_tree(session_id) as (
-    select root.session_id
-    from runs as root
+    select edge.child_session_id
+    from subagent_edges as edge
+    -- Cross join: from the edges, for most sessions have none.
+    cross join runs as root on root.session_id = edge.parent_session_id
     where root.profile = nullif(:profile, '')
       and not exists (
-        select 1 from subagent_edges as edge where edge.child_session_id = root.session_id
+        select 1 from subagent_edges as above where above.child_session_id = root.session_id
       )
-    union
+    union all
     select edge.child_session_id
     from profile_tree as parent
     join subagent_edges as edge on edge.parent_session_id = parent.session_id
   ),
-  of_profile(session_id) as (
-    select session_id
-    from runs
-    where profile = nullif(:profile, '')
-    union
+  heirs(session_id) as (
     select member.session_id
     from profile_tree as member
     left join runs as own on own.session_id = member.session_id
@@ -82,7 +80,19 @@ select
   sum(call.cost_usd) filter (where members.session_id = members.run_id) as own_usd,
   sum(call.cost_usd) filter (where members.session_id <> members.run_id) as delegated_usd,
   run.started_at,
-  run.status,
+  -- Whoever killed the process left no other trace.
+  case
+    when run.status = 'running'
+      and run.started_at < lost_before_utc()
+      and not exists (
+        select 1
+        from llm_calls
+        where session_id = run.session_id
+          and ts >= lost_before_utc()
+      )
+      then 'lost'
+    else run.status
+  end as status,
   count(call.id) as calls,
   count(call.id) - count(call.cost_usd) as unpriced_calls,
   count(call.id) filter (
@@ -97,7 +107,10 @@ left join runs as own on own.session_id = members.session_id
 -- Left join: a run without a call is a run.
 left join llm_calls as call on call.session_id = members.session_id
 where (members.session_id = members.run_id or coalesce(own.cron_job_id, '') = '')
-  and (:profile = '' or members.session_id in (select session_id from of_profile))
+  and (
+    :profile in ('', (select profile from runs where session_id = members.session_id))
+    or members.session_id in (select session_id from heirs)
+  )
 group by members.run_id
 order by run.started_at desc, members.run_id
 limit 1000

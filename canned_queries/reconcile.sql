@@ -28,25 +28,23 @@ with recursive
       window_end_utc(:until, telemetry_zone())
     from default_window
   ),
-  -- A session is of its own profile, else of that of the root of its tree; a tree that is
-  -- walked down from a session without a parent holds no cycle.
+  -- A session is of its own profile, else of that of the root of its tree: the heirs. A tree that
+  -- is walked down from a session without a parent holds no cycle.
   profile_tree(session_id) as (
-    select root.session_id
-    from runs as root
+    select edge.child_session_id
+    from subagent_edges as edge
+    -- Cross join: from the edges, for most sessions have none.
+    cross join runs as root on root.session_id = edge.parent_session_id
     where root.profile = nullif(:profile, '')
       and not exists (
-        select 1 from subagent_edges as edge where edge.child_session_id = root.session_id
+        select 1 from subagent_edges as above where above.child_session_id = root.session_id
       )
-    union
+    union all
     select edge.child_session_id
     from profile_tree as parent
     join subagent_edges as edge on edge.parent_session_id = parent.session_id
   ),
-  of_profile(session_id) as (
-    select session_id
-    from runs
-    where profile = nullif(:profile, '')
-    union
+  heirs(session_id) as (
     select member.session_id
     from profile_tree as member
     left join runs as own on own.session_id = member.session_id
@@ -77,26 +75,31 @@ with recursive
   ),
   -- Materialized, so that each sum is made once although it is named often below. A sum for each
   -- session of the window reads less than a grouping of every call.
-  compared(session_id, run_usd, calls_usd, run_calls, calls, priced_calls) as materialized (
+  compared(session_id, run_usd, calls_usd, run_calls, calls) as materialized (
     select
       session_id,
       run_usd,
       (select sum(cost_usd) from llm_calls where session_id = started.session_id),
       run_calls,
-      (select count(*) from llm_calls where session_id = started.session_id),
-      (select count(cost_usd) from llm_calls where session_id = started.session_id)
+      (select count(*) from llm_calls where session_id = started.session_id)
     from started
-    where :profile = ''
-       or session_id in (select session_id from of_profile)
+    where :profile in ('', (select profile from runs where session_id = started.session_id))
+       or session_id in (select session_id from heirs)
   )
 select
   session_id,
-  coalesce(run_usd, 0) - coalesce(calls_usd, 0) as difference_usd,
+  -- To the nano-dollar: what the arithmetic of floats leaves over is no difference.
+  round(coalesce(run_usd, 0) - coalesce(calls_usd, 0), 9) as difference_usd,
   run_usd,
   calls_usd,
   run_calls,
   calls,
-  calls - priced_calls as unpriced_calls
+  (
+    select count(*)
+    from llm_calls
+    where session_id = compared.session_id
+      and cost_usd is null
+  ) as unpriced_calls
 from compared
 where abs(coalesce(run_usd, 0) - coalesce(calls_usd, 0)) > 1e-9
    or coalesce(run_calls, 0) <> calls

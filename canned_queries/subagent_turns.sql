@@ -37,39 +37,40 @@ with recursive
       window_end_utc(:until, telemetry_zone())
     from default_window
   ),
-  -- A session is of its own profile, else of that of the root of its tree; a tree that is
-  -- walked down from a session without a parent holds no cycle.
+  -- A session is of its own profile, else of that of the root of its tree: the heirs. A tree that
+  -- is walked down from a session without a parent holds no cycle.
   profile_tree(session_id) as (
-    select root.session_id
-    from runs as root
+    select edge.child_session_id
+    from subagent_edges as edge
+    -- Cross join: from the edges, for most sessions have none.
+    cross join runs as root on root.session_id = edge.parent_session_id
     where root.profile = nullif(:profile, '')
       and not exists (
-        select 1 from subagent_edges as edge where edge.child_session_id = root.session_id
+        select 1 from subagent_edges as above where above.child_session_id = root.session_id
       )
-    union
+    union all
     select edge.child_session_id
     from profile_tree as parent
     join subagent_edges as edge on edge.parent_session_id = parent.session_id
   ),
-  of_profile(session_id) as (
-    select session_id
-    from runs
-    where profile = nullif(:profile, '')
-    union
+  heirs(session_id) as (
     select member.session_id
     from profile_tree as member
     left join runs as own on own.session_id = member.session_id
     where coalesce(own.profile, '') = ''
   ),
   edges as materialized (
-    select *
-    from subagent_edges
-    where started_at >= (select since_utc from bounds)
-      and started_at < (select until_utc from bounds)
+    select edge.*
+    from subagent_edges as edge
+    where edge.started_at >= (select since_utc from bounds)
+      and edge.started_at < (select until_utc from bounds)
       -- An empty turn id can join no call: counted in subagent_join_health.
-      and parent_turn_id > ''
-      and (:profile = '' or child_session_id in (select session_id from of_profile))
-    order by started_at desc, child_session_id
+      and edge.parent_turn_id > ''
+      and (
+        :profile in ('', (select profile from runs where session_id = edge.child_session_id))
+        or edge.child_session_id in (select session_id from heirs)
+      )
+    order by edge.started_at desc, edge.child_session_id
     limit 1000
   ),
   -- Union ends the walk in a cycle and counts a session once.
@@ -92,8 +93,8 @@ with recursive
       sum(call.cost_usd is null)
     from members
     cross join llm_calls as call on call.session_id = members.session_id
-    where :profile = ''
-       or call.session_id in (select session_id from of_profile)
+    where :profile in ('', (select profile from runs where session_id = call.session_id))
+       or call.session_id in (select session_id from heirs)
     group by members.child_session_id
   ),
   -- Summed before the join: a turn has many calls and would repeat the edge.
@@ -101,7 +102,10 @@ with recursive
     select turn_id, sum(cost_usd), count(*) - count(cost_usd)
     from llm_calls
     where turn_id in (select parent_turn_id from edges)
-      and (:profile = '' or session_id in (select session_id from of_profile))
+      and (
+        :profile in ('', (select profile from runs where session_id = llm_calls.session_id))
+        or session_id in (select session_id from heirs)
+      )
     group by turn_id
   )
 select

@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -28,6 +30,10 @@ from .windows import SYSTEM_CLOCK, Clock, Window, bound, day_start_utc, machine_
 _FRONT_MATTER = re.compile(r"\A/\*\n(?P<yaml>.*?)\n\*/\n(?P<sql>.*)\Z", re.DOTALL)
 # SQLite names a column with its table's alias in the query, which means nothing to a reader.
 _MISSING = re.compile(r"no such (table|column): (?:\w+\.)?(\w+)")
+_NUMBER = re.compile(r"[1-9][0-9]{0,5}\Z")
+
+LOST_AFTER = timedelta(hours=6)
+"""Nobody waits so long between two calls of a turn: the process was killed."""
 
 EXACT = "exact"
 """In `Query.unpriced`: the amount is what it says, however many calls have no price."""
@@ -35,12 +41,13 @@ EXACT = "exact"
 UNITS = {
     "usd": "US dollars; NULL when no call in it has a price",
     "usd_at_least": "US dollars, a lower bound whatever is priced",
-    "usd_difference": "US dollars, one amount less another",
+    "usd_difference": "US dollars, one amount less another, to the nano-dollar",
     "rate": "US dollars per million tokens",
-    "count": "a number of things",
+    "count": "a number",
     "tokens": "tokens",
     "ms": "milliseconds",
     "share": "0 to 1",
+    "score": "0 to 100",
     "percent": "per cent",
     "utc": "ISO-8601 instant in UTC",
     "day": "local day, YYYY-MM-DD",
@@ -53,7 +60,7 @@ UNITS = {
 class Parameter:
     """A named parameter of a query. Its value is text; '' is a parameter that is not given.
 
-    ``kind`` says what it holds: since, until, profile, model, session, turn or cron_job.
+    ``kind`` says what it holds: since, until, profile, model, session, turn, cron_job or number.
     ``default`` says what '' means, for people: "30 days", "every profile", "no rows".
     """
 
@@ -126,6 +133,8 @@ def prepare_connection(conn: sqlite3.Connection, zone: str, clock: Clock = SYSTE
     - ``window_start_utc(since, until, default_days, zone)`` and ``window_end_utc(until, zone)``:
       the half-open window that two parameters ask for, likewise; unreadable text is an error, for
       an empty answer would look like no spend
+    - ``lost_before_utc()``: a run that says ``running`` is lost when its start and its last call
+      lie before this bound, `LOST_AFTER` ago
     - ``cron_job_name(id)``: the name the host gave a cron job, else its id
 
     Declared deterministic, which SQLite takes as "within one statement".
@@ -140,10 +149,14 @@ def prepare_connection(conn: sqlite3.Connection, zone: str, clock: Clock = SYSTE
     def start_of_day(day: str | None, zone: str) -> str | None:
         return None if day is None else day_start_utc(day, zone)
 
+    def lost_before_utc() -> str:
+        return bound(clock.now() - LOST_AFTER)
+
     conn.create_function("telemetry_zone", 0, lambda: zone, deterministic=True)
     conn.create_function("day_start_utc", 2, start_of_day, deterministic=True)
     conn.create_function("window_start_utc", 4, window_start_utc, deterministic=True)
     conn.create_function("window_end_utc", 2, window_end_utc, deterministic=True)
+    conn.create_function("lost_before_utc", 0, lost_before_utc, deterministic=True)
     conn.create_function("cron_job_name", 1, cron_job_name, deterministic=True)
 
 
@@ -169,9 +182,12 @@ def _values(query: Query, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def run(
-    conn: sqlite3.Connection, query: Query, parameters: Mapping[str, str]
+    conn: sqlite3.Connection,
+    query: Query,
+    parameters: Mapping[str, str],
+    most: int | None = None,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Column names and rows of a query; parameters that are not given are ''.
+    """Column names and rows of a query, the first ``most`` or all; parameters not given are ''.
 
     Raises ValueError for a parameter that the query does not take and for what `unreadable` finds.
     """
@@ -183,12 +199,13 @@ def run(
     faults = unreadable(query, values)
     if faults:
         raise ValueError("; ".join(faults.values()))
-    cursor = conn.execute(query.sql, values)
-    return [column[0] for column in cursor.description], cursor.fetchall()
+    with closing(conn.execute(query.sql, values)) as cursor:
+        rows = cursor.fetchall() if most is None else cursor.fetchmany(most)
+        return [column[0] for column in cursor.description], rows
 
 
 def unreadable(query: Query, parameters: Mapping[str, str]) -> dict[str, str]:
-    """Which bounds of its window a query could not read, and what they ought to be, by parameter.
+    """Which bounds and numbers a query could not read, and what they ought to be, by parameter.
 
     SQLite keeps to itself what a function raised, so this is asked before a query is run.
     """
@@ -198,11 +215,10 @@ def unreadable(query: Query, parameters: Mapping[str, str]) -> dict[str, str]:
         if parameter.kind in ("since", "until"):
             try:
                 Window.asked(text, "", None, "UTC", SYSTEM_CLOCK.now())
-            except ValueError:
-                faults[parameter.name] = (
-                    f"{parameter.name}: {text!r} is neither a date (2026-07-01), an ISO instant"
-                    " (2026-07-01T12:00:00Z) nor the word all"
-                )
+            except ValueError as error:
+                faults[parameter.name] = f"{parameter.name}: {error}"
+        elif parameter.kind == "number" and text and not _NUMBER.match(text):
+            faults[parameter.name] = f"{parameter.name}: {text!r} is no number from 1 to 999,999"
     return faults
 
 

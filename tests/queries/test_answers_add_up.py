@@ -13,6 +13,7 @@ import pytest
 from hermes_telemetry.store import run_totals
 from hermes_telemetry.windows import day_start_utc
 from support.ledger import HandMadeLedger
+from support.lineage import root_of
 from support.random_ledger import scatter
 
 ZONE = "Europe/Madrid"
@@ -34,13 +35,7 @@ class Plain:
 
     def root(self, session: str) -> str | None:
         """The top of a session's tree; None when the way up leads into a cycle."""
-        seen = {session}
-        while session in self.parents:
-            session = self.parents[session]
-            if session in seen:
-                return None
-            seen.add(session)
-        return session
+        return root_of(session, self.parents)
 
     def tree(self, session: str, without: str | None = None) -> set[str]:
         """A session and all below it; the walk does not pass through ``without``."""

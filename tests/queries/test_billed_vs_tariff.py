@@ -20,6 +20,16 @@ def test_each_call_is_charged_by_the_tariff_of_its_time(ledger: HandMadeLedger) 
     assert ledger.ask("billed_vs_tariff") == [("m", 9.5, 12.0, -2.5, "p", 3, 3, 0, 0)]
 
 
+def test_equal_amounts_do_not_differ(ledger: HandMadeLedger) -> None:
+    # A dime of input, and 20 cents of it: in floats 0.1 + 0.2 is more than 0.3.
+    ledger.tariff(0.1, 0.2, "2026-06-01")
+    ledger.call("a", 0.3, tokens_in=1_000_000, tokens_out=1_000_000)
+    assert ledger.ask("billed_vs_tariff", "difference_usd") == [(0.0,)]
+    # Two billionths of a dollar more are a difference.
+    ledger.call("a", 0.300000002, tokens_in=1_000_000, tokens_out=1_000_000)
+    assert ledger.ask("billed_vs_tariff", "difference_usd") == [(2e-9,)]
+
+
 def test_cache_tokens_have_their_rates_else_the_input_rate(ledger: HandMadeLedger) -> None:
     ledger.tariff(
         *(2.0, 8.0, "2026-06-01"),

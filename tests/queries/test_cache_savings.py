@@ -49,6 +49,13 @@ def test_each_call_counts_at_the_rates_it_was_charged(ledger: HandMadeLedger, so
     ]
 
 
+def test_a_saving_has_no_digits_that_floats_leave_over(ledger: HandMadeLedger) -> None:
+    # 0.1 in place of 0.3 for each of a million; in floats 0.3 - 0.1 is 0.19999999999999998.
+    price = ledger.price("listed", input=0.3, output=1.0, cache_read=0.1)
+    ledger.call("a", 0.1, price=price, cache_read_tokens=1_000_000)
+    assert ledger.ask("cache_savings", "saved_usd") == [(0.2,)]
+
+
 def test_a_call_without_recorded_rates_counts_its_tokens_only(
     ledger: HandMadeLedger, sonnet: int
 ) -> None:

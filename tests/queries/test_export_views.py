@@ -32,3 +32,33 @@ def test_every_turn_is_what_cost_per_turn_says_of_it(ledger: HandMadeLedger) -> 
     assert view(ledger, columns.replace(" ", ", "), "turn_costs") == [
         *reversed(ledger.ask("cost_per_turn", columns))
     ]
+
+
+def test_a_session_is_one_row_with_its_first_and_last_call(ledger: HandMadeLedger) -> None:
+    ledger.call("a", 2.0, "2026-06-30T10:01", tokens_in=7, latency_ms=30)
+    ledger.call("a", None, "2026-06-30T10:00", tokens_in=2, latency_ms=None)
+    ledger.call("b", None, "2026-06-30T11:00")
+    columns = (
+        "session_id, started_at, last_call_at, cost_usd, calls, unpriced_calls, tokens_in, model_ms"
+    )
+    assert view(ledger, columns, "session_costs") == [
+        ("a", stored("2026-06-30T10:00"), stored("2026-06-30T10:01"), 2.0, 2, 1, 9, 30),
+        ("b", stored("2026-06-30T11:00"), stored("2026-06-30T11:00"), None, 1, 1, 0, None),
+    ]
+
+
+def test_days_of_models_are_those_of_utc(ledger: HandMadeLedger) -> None:
+    ledger.call("a", 2.0, "2026-06-29T23:59:59.999999+00:00")
+    ledger.call("b", 1.0, "2026-06-30T00:00:00+00:00")
+    ledger.call("a", None, "2026-06-30T23:59")
+    ledger.call("a", 0.5, "2026-06-30T10:00", model="n", provider=None)
+    with closing(sqlite3.connect(ledger.path)) as connection:
+        days = connection.execute(
+            "select day_utc, model, provider, cost_usd, calls, unpriced_calls from daily_costs_utc"
+            " order by day_utc, model"
+        ).fetchall()
+    assert days == [
+        ("2026-06-29", "m", "p", 2.0, 1, 0),
+        ("2026-06-30", "m", "p", 1.0, 2, 1),
+        ("2026-06-30", "n", None, 0.5, 1, 0),
+    ]

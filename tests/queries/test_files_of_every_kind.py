@@ -40,10 +40,8 @@ def test_answers_are_the_same_without_anything_beside_the_schema(ledger: HandMad
     questions += [("delegation_tree", {"session_id": session}) for session in sessions]
     questions += [("cost_per_turn", {"session_id": session}) for session in sessions]
     questions += [("cron_runs", {"cron_job_id": job}) for job in jobs]
-    questions += [
-        (name, {}) for name in ("free_paid_history", "models_unavailable", "price_history")
-    ]
-    questions += [("subagent_join_health", {})]
+    questions += [(name, {}) for name, query in QUERIES.items() if not query.parameters]
+    questions += [("price_history", {}), ("ledger_growth", {"months": "3"})]
     with_all = [ledger.ask(name, **given) for name, given in questions]
     with closing(sqlite3.connect(ledger.path)) as connection:
         for kind, name in connection.execute(
@@ -63,8 +61,12 @@ def test_an_older_file_says_what_it_lacks_and_what_brings_it(tmp_path: Path) -> 
         "billed_vs_tariff",
         "cost_per_turn",
         "failed_attempts",
+        "failed_attempts_by_status",
+        "ledger_growth",
         "moa_calls",
+        "newest_runs",
         "price_history",
+        "retry_storms",
         "subagent_join_health",
         "subagent_turns",
         "turn_timeline",
@@ -72,7 +74,8 @@ def test_an_older_file_says_what_it_lacks_and_what_brings_it(tmp_path: Path) -> 
     for reason in missing.values():
         assert re.fullmatch(
             r"this file has no (column turn_id|table (llm_call_errors|llm_call_prices|prices_used"
-            r"|pricing_snapshots)): bring it up to date with hermes-telemetry migrate",
+            r"|pricing_snapshots|model_efficiency_cache)): bring it up to date with"
+            r" hermes-telemetry migrate",
             reason,
         )
 

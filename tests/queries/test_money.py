@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from hermes_telemetry.money import total, usd
+from hermes_telemetry.money import to_nano, total, usd
 
 
 @pytest.mark.parametrize(
@@ -24,10 +24,21 @@ from hermes_telemetry.money import total, usd
         (None, 3, "–"),
         (float("nan"), 0, "–"),
         (float("inf"), 0, "–"),
+        # What two sums of the same floats differ by.
+        (9.5e-17, 0, "$0.00"),
+        (-9.5e-17, 0, "$0.00"),
+        (1e-12, 0, "$0.0000000000010"),
     ],
 )
 def test_money_reads(amount: float | Decimal | None, unpriced: int, text: str) -> None:
     assert usd(amount, unpriced) == text
+
+
+def test_a_difference_is_told_to_the_nano_dollar() -> None:
+    # 0.1 + 0.2 is 0.30000000000000004 in floats.
+    assert to_nano(0.1 + 0.2 - 0.3) == 0.0
+    assert to_nano(0.3 - 0.5) == -0.2
+    assert to_nano(1.000000002 - 1.0) == 2e-9
 
 
 def test_a_total_says_how_many_calls_it_misses() -> None:

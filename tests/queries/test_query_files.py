@@ -32,10 +32,19 @@ PROMISED = {
         "since until profile",
         "day cost_usd model provider calls unpriced_calls",
     ),
-    "cost_by_model": (
-        "since until profile",
-        "model cost_usd share calls tokens_in tokens_out cache_hit_rate unpriced_calls",
-    ),
+    **{
+        f"cost_by_{dimension}": (
+            "since until profile",
+            f"{column} cost_usd share calls tokens_in tokens_out cache_hit_rate unpriced_calls",
+        )
+        for dimension, column in (
+            ("model", "model"),
+            ("provider", "provider"),
+            ("platform", "platform"),
+            ("profile", "profile"),
+            ("sender", "sender_id"),
+        )
+    },
     "cron_attribution": (
         "since until profile",
         "cron_job_id total_usd own_usd delegated_usd runs delegated_sessions mean_usd_per_run"
@@ -84,7 +93,7 @@ PROMISED = {
     ),
 }
 
-KINDS = {"since", "until", "profile", "model", "session", "turn", "cron_job"}
+KINDS = {"since", "until", "profile", "model", "session", "turn", "cron_job", "number"}
 MARKS = {"bar", "line", "circle"}
 TYPES = {"quantitative", "quantitative-bin", "temporal", "temporal-bin", "ordinal", "nominal"}
 
@@ -156,17 +165,25 @@ def test_only_amounts_that_unpriced_calls_cannot_change_are_exact() -> None:
         for column, counted in query.unpriced.items()
         if counted == reports.EXACT
     } == {
-        # A call of its own, the call that flipped a model, and what a run says of itself.
+        # A call of its own, the call that flipped a model, what a run says of itself, a mean of
+        # priced calls alone, and a limit.
         ("turn_timeline", "cost_usd"),
         ("free_paid_history", "first_paid_cost_usd"),
         ("reconcile", "run_usd"),
+        ("cost_by_session", "usd_per_call"),
+        ("budget_alert_history", "limit_usd"),
     }
 
 
 @every_query
 def test_money_is_never_without_the_calls_that_have_no_price(query: Query) -> None:
-    money = [column for column, unit in query.units.items() if unit.startswith("usd")]
-    assert not money or "unpriced_calls" in query.units
+    """Unless its unit or its front matter says that no such call can change it."""
+    counted = [
+        column
+        for column, unit in query.units.items()
+        if unit in ("usd", "usd_difference") and query.unpriced.get(column) != reports.EXACT
+    ]
+    assert not counted or "unpriced_calls" in query.units
 
 
 @every_query
@@ -209,7 +226,7 @@ def test_it_only_reads(query: Query, ledger: HandMadeLedger) -> None:
         reports.run(connection, query, {})
 
 
-@pytest.mark.parametrize("name", ["bounds", "profile_tree", "of_profile"])
+@pytest.mark.parametrize("name", ["bounds", "profile_tree", "heirs"])
 def test_the_window_and_the_profile_have_one_wording(name: str) -> None:
     """Every query that takes since takes it, and a profile, in the same words."""
     windowed = [
@@ -217,18 +234,26 @@ def test_the_window_and_the_profile_have_one_wording(name: str) -> None:
         for query in QUERIES.values()
         if any(parameter.kind == "since" for parameter in query.parameters)
     ]
-    assert len(windowed) == 13
+    assert len(windowed) == 26
     assert len({named_rows(query, name) for query in windowed}) == 1
     assert None not in {named_rows(query, name) for query in windowed}
 
 
 @pytest.mark.parametrize("name", ["firsts", "local_days", "calendar"])
-def test_local_days_have_one_wording_but_for_the_table(name: str) -> None:
+def test_local_days_have_one_wording_but_for_the_table_and_its_reach(name: str) -> None:
     daily = [query for query in QUERIES.values() if "day" in query.units]
     texts = {
-        re.sub(r"\bfrom (llm_calls|llm_call_errors)\b", "from TABLE", named_rows(query, name) or "")
+        re.sub(
+            r"\breach\b",  # the window, and the days before it that it is compared with
+            "bounds",
+            re.sub(
+                r"\bfrom (llm_calls|llm_call_errors)\b",
+                "from TABLE",
+                named_rows(query, name) or "",
+            ),
+        )
         for query in daily
     }
-    assert len(daily) == 4
+    assert len(daily) == 5
     assert len(texts) == 1
     assert "" not in texts

@@ -35,6 +35,15 @@ def test_runs_that_differ_are_shown_the_largest_difference_first(ledger: HandMad
     ]
 
 
+def test_a_run_that_differs_by_a_call_alone_differs_by_no_money(ledger: HandMadeLedger) -> None:
+    # In floats 0.1 + 0.2 is more than 0.3.
+    ledger.run("a call too many", cost_usd=0.3, api_calls=3)
+    ledger.call("a call too many", 0.1)
+    ledger.call("a call too many", 0.2)
+    show = "difference_usd run_calls calls"
+    assert ledger.ask("reconcile", show) == [(0.0, 3, 2)]
+
+
 def test_a_run_that_counts_no_calls_differs_by_those_it_has(ledger: HandMadeLedger) -> None:
     ledger.run("older build", cost_usd=None, api_calls=None)
     ledger.call("older build", None)

@@ -10,6 +10,7 @@ import pytest
 
 from hermes_telemetry import reports
 from support.ledger import HandMadeLedger
+from support.stopped_clock import StoppedClock
 
 QUERIES = reports.load_queries()
 
@@ -43,8 +44,8 @@ def test_a_parameter_that_the_query_does_not_take_is_refused(
 def test_a_bound_that_is_no_time_is_refused_by_name(
     name: str, connection: sqlite3.Connection
 ) -> None:
-    with pytest.raises(ValueError, match=f"{name}: 'yesterday' is neither a date"):
-        reports.run(connection, QUERIES["cost_by_day"], {name: "yesterday"})
+    with pytest.raises(ValueError, match=f"{name}: 'tomorrow' is neither a date"):
+        reports.run(connection, QUERIES["cost_by_day"], {name: "tomorrow"})
 
 
 # Datasette, where a test has loaded it, makes SQLite report what a function raised.
@@ -52,7 +53,7 @@ def test_a_bound_that_is_no_time_is_refused_by_name(
 def test_in_another_shell_a_bound_that_is_no_time_is_an_error_not_an_empty_answer(
     connection: sqlite3.Connection,
 ) -> None:
-    given = {"since": "yesterday", "until": "", "profile": ""}
+    given = {"since": "tomorrow", "until": "", "profile": ""}
     with pytest.raises(sqlite3.OperationalError):
         connection.execute(QUERIES["cost_by_day"].sql, given).fetchall()
 
@@ -62,6 +63,14 @@ def test_both_bounds_are_refused_at_once(connection: sqlite3.Connection) -> None
     assert list(reports.unreadable(QUERIES["cost_by_day"], given)) == ["since", "until"]
     with pytest.raises(ValueError, match=r"since: '30' is .*; until: '1\.7\.2026' is "):
         reports.run(connection, QUERIES["cost_by_day"], given)
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "2.5", "many", "1e3", " 7", "٣", "1000000"])
+def test_a_number_that_is_none_is_refused_by_name(
+    text: str, connection: sqlite3.Connection
+) -> None:
+    with pytest.raises(ValueError, match=f"minutes: '{text}' is no number from 1 to 999,999"):
+        reports.run(connection, QUERIES["retry_storms"], {"minutes": text, "failures": "3"})
 
 
 def test_every_query_has_its_default_window() -> None:
@@ -76,14 +85,27 @@ def test_every_query_has_its_default_window() -> None:
         "cost_by_day": "30 days",
         "cost_by_day_and_model": "30 days",
         "cost_by_model": "30 days",
+        "cost_by_platform": "30 days",
+        "cost_by_profile": "30 days",
+        "cost_by_provider": "30 days",
+        "cost_by_sender": "30 days",
+        "cost_by_session": "30 days",
         "cost_per_turn": "7 days, or no bound with a session_id",
         "cron_attribution": "30 days",
         "cron_runs": "no bound",
+        "efficiency": "30 days",
         "estimated_share": "30 days",
         "failed_attempts": "30 days",
+        "failed_attempts_by_status": "30 days",
+        "latency_percentiles": "7 days",
         "moa_calls": "30 days",
+        "newest_runs": "30 days",
         "reconcile": "30 days",
+        "retry_storms": "30 days",
+        "smells": "30 days",
+        "spend_anomalies": "30 days",
         "subagent_turns": "30 days",
+        "tool_reliability": "30 days",
     }
 
 
@@ -122,6 +144,12 @@ def test_the_functions_of_the_queries_are_there_for_ones_own(
         "select telemetry_zone(), day_start_utc('2026-07-01', telemetry_zone()),"
         " day_start_utc(null, 'UTC'), cron_job_name('0123456789ab'), cron_job_name(null)"
     ).fetchone() == ("Europe/Madrid", "2026-06-30T22:00:00", None, "0123456789ab", None)
+
+
+def test_a_run_is_lost_after_six_hours(connection: sqlite3.Connection) -> None:
+    reports.prepare_connection(connection, "Europe/Madrid", StoppedClock().clock)
+    # Noon in UTC, whatever the zone.
+    assert connection.execute("select lost_before_utc()").fetchone() == ("2026-07-01T06:00:00",)
 
 
 # --- the zone

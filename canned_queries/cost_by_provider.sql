@@ -1,0 +1,74 @@
+/*
+title: Cost per provider
+description: >-
+  What each provider cost and its share of the total, NULL where the host named none; the cache hit
+  rate is the part of all input (fresh, cache read and cache write) that was read from the cache.
+parameters:
+  since: {kind: since, default: 30 days}
+  until: {kind: until, default: no bound}
+  profile: {kind: profile, default: every profile}
+units:
+  provider: text
+  cost_usd: usd
+  share: share
+  calls: count
+  tokens_in: tokens
+  tokens_out: tokens
+  cache_hit_rate: share
+  unpriced_calls: count
+unpriced: {cost_usd: unpriced_calls}
+chart: {mark: bar, x: provider, x_type: nominal, y: cost_usd, y_type: quantitative}
+*/
+with recursive
+  default_window(days) as (
+    select 30
+  ),
+  bounds(since_utc, until_utc) as materialized (
+    select
+      window_start_utc(:since, :until, days, telemetry_zone()),
+      window_end_utc(:until, telemetry_zone())
+    from default_window
+  ),
+  -- A session is of its own profile, else of that of the root of its tree: the heirs. A tree that
+  -- is walked down from a session without a parent holds no cycle.
+  profile_tree(session_id) as (
+    select edge.child_session_id
+    from subagent_edges as edge
+    -- Cross join: from the edges, for most sessions have none.
+    cross join runs as root on root.session_id = edge.parent_session_id
+    where root.profile = nullif(:profile, '')
+      and not exists (
+        select 1 from subagent_edges as above where above.child_session_id = root.session_id
+      )
+    union all
+    select edge.child_session_id
+    from profile_tree as parent
+    join subagent_edges as edge on edge.parent_session_id = parent.session_id
+  ),
+  heirs(session_id) as (
+    select member.session_id
+    from profile_tree as member
+    left join runs as own on own.session_id = member.session_id
+    where coalesce(own.profile, '') = ''
+  )
+select
+  nullif(call.provider, '') as provider,
+  sum(call.cost_usd) as cost_usd,
+  -- Division by 0 is NULL: a total of nothing has no shares.
+  sum(call.cost_usd) / sum(sum(call.cost_usd)) over () as share,
+  count(*) as calls,
+  sum(call.tokens_in) as tokens_in,
+  sum(call.tokens_out) as tokens_out,
+  total(call.cache_read_tokens) / (
+    total(call.tokens_in) + total(call.cache_read_tokens) + total(call.cache_write_tokens)
+  ) as cache_hit_rate,
+  count(*) - count(call.cost_usd) as unpriced_calls
+from llm_calls as call
+where call.ts >= (select since_utc from bounds)
+  and call.ts < (select until_utc from bounds)
+  and (
+    :profile in ('', (select profile from runs where session_id = call.session_id))
+    or call.session_id in (select session_id from heirs)
+  )
+group by 1
+order by cost_usd desc, 1
