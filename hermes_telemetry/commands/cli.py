@@ -12,9 +12,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from .faults import explained
 from .parser import build_parser
-
-_PROJECT = build_parser.__module__.removesuffix("commands.parser")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,9 +40,7 @@ def run(namespace: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return _complain(namespace, "interrupted")
     except Exception as error:
-        # This project's own errors say in their text what is wrong; others need their name.
-        ours = type(error).__module__.startswith(_PROJECT)
-        return _complain(namespace, str(error) if ours else f"{type(error).__name__}: {error}")
+        return _complain(namespace, explained(error, namespace))
     return code
 
 

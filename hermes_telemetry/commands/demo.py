@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +53,7 @@ def run(namespace: argparse.Namespace) -> int:
     if namespace.file and namespace.db:
         raise InputError("name the file once: as FILE or by --db")
     path = Path(namespace.file or namespace.db or _FILE)
-    write(
+    budget = write(
         path,
         calls=namespace.calls,
         days=namespace.days,
@@ -60,6 +61,7 @@ def run(namespace: argparse.Namespace) -> int:
         until=namespace.until,
     )
     print(f"{path}: {namespace.calls:,} calls in {namespace.days} days")
+    print(budget)
     print(f"look at it: hermes-telemetry serve {shlex.quote(str(path))}")
     return 0
 
@@ -71,10 +73,11 @@ def write(
     days: int = _DAYS,
     seed: int = _SEED,
     until: str | None = None,
-) -> Path:
-    """Makes a demo ledger at `path` with its progress on the terminal, and returns the path.
+) -> str:
+    """Makes a demo ledger at `path`, with its progress on the terminal, and a budget beside it.
 
-    Raises InputError when there is a file already or `until` is no time.
+    Returns a line on the budget. Raises InputError when there is a ledger already or `until` is no
+    time.
     """
     from datetime import UTC, datetime
 
@@ -86,13 +89,27 @@ def write(
         raise InputError(f"{path} exists: a demo ledger is always a new file")
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"nothing can be written in {path.parent}: name a file elsewhere")
     try:
         end = parse_timestamp(until) if until else datetime.now(UTC)
     except ValueError as error:
         raise InputError(f"--until {until}: neither a date nor an instant") from error
     with Progress(calls, "calls") as progress:
-        write_demo(path, calls=calls, days=days, seed=seed, until=end, progress=progress)
-    return path
+        text = write_demo(path, calls=calls, days=days, seed=seed, until=end, progress=progress)
+    return _write_budget(path.with_name("budget.yaml"), text)
+
+
+def _write_budget(path: Path, text: str) -> str:
+    """Puts the demo's budget beside it, unless one stands there or would be enforced there."""
+    from ..paths import telemetry_home
+    from ..whole_files import write_new
+
+    if path.parent.resolve() == telemetry_home().resolve():
+        return f"no {path} was written: in the telemetry home it would be enforced"
+    if not write_new(path, text.encode(), 0o644):
+        return f"{path} was there before and is left as it is"
+    return f"{path}: a budget near its limit"
 
 
 def _at_least(smallest: int) -> Callable[[str], int]:

@@ -21,6 +21,7 @@ from ..pricing import Catalog
 from ..store.bulk import write_all
 from ..store.writes import Write
 from ..windows import timestamp
+from .demo_budget import add_budget
 from .demo_fleet import Fleet
 from .demo_plan import scenes
 from .demo_scenes import Scene
@@ -36,11 +37,12 @@ def write_demo(
     seed: int,
     until: datetime,
     progress: Callable[[int], None],
-) -> None:
+) -> str:
     """Makes the ledger at `path`, which must not exist: `calls` calls in the `days` before `until`.
 
     The same arguments give the same rows. `progress` gets the number of calls played so far. A
-    ledger that cannot be finished is removed.
+    ledger that cannot be finished is removed. Returns the text of the budget.yaml that its alerts
+    are of.
     """
     end = microseconds(until)
     begin = end - days * DAY
@@ -51,6 +53,7 @@ def write_demo(
             plan = scenes(rng, begin=begin, end=end, calls=calls)
             events = _in_time_order(plan, lambda scene: play(scene, rng, fleet, end))
             write_all(path, _writes(events, fleet, progress))
+        return add_budget(path, until)
     except BaseException:
         for leftover in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
             with suppress(OSError):

@@ -75,8 +75,9 @@ def run(namespace: argparse.Namespace) -> int:
 def _prices() -> Iterator[Finding]:
     """Whether pricing.yaml can be read, and how old the prices are."""
     from ..paths import pricing_path
-    from ..pricing.files import PricingFileError, builtin_book, parse_book
+    from ..pricing.files import builtin_book, parse_book
     from ..store.health import Finding
+    from ..yaml_files.text import ConfigFileError
 
     path = pricing_path()
     edit = f"correct {path}; until then its last good prices hold, or none"
@@ -87,7 +88,7 @@ def _prices() -> Iterator[Finding]:
         yield Finding("prices", "ok", f"no {path}: the built-in table holds")
     except OSError as error:
         yield Finding("prices", "fault", f"{path.name} cannot be read: {error.strerror}", edit)
-    except PricingFileError as error:
+    except ConfigFileError as error:
         yield Finding("prices", "fault", f"{path.name}: {error}", edit)
     else:
         for line in ignored:
@@ -125,35 +126,22 @@ def _warnings() -> Iterator[list[str]]:
 
 
 def _budget(database: Path) -> Iterator[Finding]:
-    """Whether budget.yaml can be read."""
-    import yaml
-
+    """Whether budget.yaml can be used, and what it limits."""
+    from ..budget.config import BudgetFileError, load_budget
     from ..paths import budget_path
     from ..store.health import Finding
-    from ..windows import time_zone
 
     path = budget_path(database)
-    edit = f"correct {path}; until then its last good budget holds, or none"
     try:
-        content = yaml.safe_load(path.read_bytes())
-    except FileNotFoundError:
-        yield Finding("budget", "ok", f"no {path}: nothing is enforced")
+        budget = load_budget(path)
+    except BudgetFileError as error:
+        follows = "until then a process that has read a good one keeps it, others enforce nothing"
+        yield Finding("budget", "fault", str(error), f"correct {path}; {follows}")
         return
-    except OSError as error:
-        yield Finding("budget", "fault", f"{path.name} cannot be read: {error.strerror}", edit)
-        return
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        problem = getattr(error, "problem", None) or " ".join(str(error).split())
-        yield Finding("budget", "fault", f"{path.name}: {where}{problem}", edit)
-        return
-    if not isinstance(content, dict | None):
-        yield Finding("budget", "fault", f"{path.name}: line 1: not a mapping", edit)
-        return
-    try:
-        time_zone(str((content or {}).get("timezone") or "UTC"))
-    except ValueError as error:
-        yield Finding("budget", "fault", f"{path.name}: timezone: {error}", edit)
-        return
-    yield Finding("budget", "ok", f"{path.name} can be read")
+    if not path.exists():
+        text = f"no {path}: nothing is enforced"
+    elif not budget.has_limits:
+        text = f"no limit in {path.name}: nothing is enforced"
+    else:
+        text = f"limits in {path.name}: on a breach {budget.on_breach}"
+    yield Finding("budget", "ok", text)

@@ -7,14 +7,20 @@ Nothing here may import more than argparse and pathlib: building the whole tree 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction["OneLineParser"]
 
 Handler = Callable[[argparse.Namespace], int]
+
+# As in store.spend and budget.verdicts, whose import would cost every --help a tenth of a second.
+SCOPES = ("global", "cron_job", "sender", "profile")
+WINDOWS = ("daily", "monthly")
 
 
 class InputError(Exception):
@@ -48,10 +54,17 @@ def add_command(
     return parser
 
 
-def add_db_option(parser: argparse.ArgumentParser) -> None:
-    """`--db FILE`, read back by `ledger_path`."""
+def add_db_option(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    """`--db FILE`, read back by `ledger_path`.
+
+    ``default`` is argparse.SUPPRESS below a command that takes the option, too: else what stands
+    there would be forgotten.
+    """
     parser.add_argument(
-        "--db", metavar="FILE", help="the ledger (default: telemetry.db in the telemetry home)"
+        "--db",
+        metavar="FILE",
+        default=default,
+        help="the ledger (default: telemetry.db in the telemetry home)",
     )
 
 
@@ -59,4 +72,21 @@ def ledger_path(namespace: argparse.Namespace) -> Path:
     """The ledger that `--db` names, else the telemetry home's."""
     from .. import paths
 
-    return Path(namespace.db) if namespace.db else paths.database_path()
+    return Path(namespace.db) if namespace.db is not None else paths.database_path()
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Where a command prints, and how wide; `columns` None is as wide as it likes.
+
+    A chat has 72 columns, and a process that serves one has a standard output for something else.
+    """
+
+    to: TextIO
+    columns: int | None = None
+
+
+def screen(namespace: argparse.Namespace) -> Screen:
+    """The screen that a slash command was given as `telemetry_screen`, else standard output."""
+    given: Screen | None = getattr(namespace, "telemetry_screen", None)
+    return given or Screen(sys.stdout)

@@ -10,7 +10,25 @@ from __future__ import annotations
 import argparse
 
 from .. import __version__
-from . import bill, demo, doctor, migrate, optimize, pricing, prune, query, serve
+from . import (
+    bill,
+    budget,
+    demo,
+    doctor,
+    export,
+    forecast,
+    merge,
+    migrate,
+    optimize,
+    pricing,
+    prune,
+    query,
+    report,
+    serve,
+    setup,
+    stats,
+    sync_profiles,
+)
 from .options import OneLineParser
 
 
@@ -32,5 +50,23 @@ def add_subcommands(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(
         metavar="COMMAND", dest="telemetry_name", required=True, parser_class=OneLineParser
     )
-    for module in (query, migrate, serve, demo, prune, optimize, doctor, pricing, bill):
+    for module in (
+        query,
+        stats,
+        budget,
+        forecast,
+        migrate,
+        serve,
+        demo,
+        prune,
+        optimize,
+        doctor,
+        pricing,
+        bill,
+        export,
+        merge,
+        report,
+        setup,
+        sync_profiles,
+    ):
         module.add_parser(commands)

@@ -8,15 +8,18 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .options import InputError, add_command, add_db_option, ledger_path
+from .options import InputError, add_command, add_db_option, ledger_path, screen
 
 if TYPE_CHECKING:
     from ..reports import Query
+    from .figures import Figure
     from .options import Commands
 
 
 def add_parser(commands: Commands) -> None:
-    """`query NAME [--param KEY=VALUE]… [--csv|--json|--table]` and `query --list`."""
+    """`query NAME [--param KEY=VALUE]… [--sort COLUMN] [--limit N] [--csv|--json|--table]` and
+    `query --list`.
+    """
     parser = add_command(
         commands,
         "query",
@@ -34,9 +37,22 @@ def add_parser(commands: Commands) -> None:
         type=_parameter,
         help="a parameter of the query; may be repeated",
     )
-    parser.add_argument("--since", help="a date, an instant or 'all'; short for --param since=…")
-    parser.add_argument("--until", help="a date (included) or an instant; likewise")
+    parser.add_argument(
+        "--since",
+        help="a date, today, yesterday, an age such as 24h or 7d, an instant or all; short for"
+        " --param since=…",
+    )
+    parser.add_argument("--until", help="likewise; a day is included")
     parser.add_argument("--profile", help="one profile's runs; likewise")
+    parser.add_argument(
+        "--sort",
+        metavar="COLUMN",
+        help="the rows by a column, the largest or latest first, names from A",
+    )
+    parser.add_argument("--reverse", action="store_true", help="the other way round")
+    parser.add_argument(
+        "--limit", metavar="N", type=_count, help="the first N rows; sorting comes before"
+    )
     shapes = parser.add_mutually_exclusive_group()
     for shape, text in (
         ("table", "aligned columns, amounts to read (default)"),
@@ -62,40 +78,66 @@ def run(namespace: argparse.Namespace) -> int:
         raise InputError("name a query; --list prints them all")
     if namespace.name not in queries:
         raise InputError(f"there is no query {namespace.name!r}{_nearest(namespace.name, queries)}")
-    query = queries[namespace.name]
-    columns, rows = _rows(namespace, query)
+    figure = _figure(namespace)
     from . import output
 
     if namespace.shape == "json":
-        output.write_json(sys.stdout, columns, rows)
+        output.write_json(sys.stdout, figure.columns, figure.rows)
     elif namespace.shape == "csv":
-        output.write_csv(sys.stdout, columns, rows)
+        output.write_csv(sys.stdout, figure.columns, figure.rows)
     else:
-        output.write_table(sys.stdout, columns, rows, query.units, query.unpriced)
+        query = figure.query
+        columns, rows = figure.columns, figure.rows
+        output.write_on_screen(screen(namespace), columns, rows, query.units, query.unpriced)
     return 0
 
 
-def _rows(namespace: argparse.Namespace, query: Query) -> tuple[list[str], list[tuple[Any, ...]]]:
-    from contextlib import closing
+def _figure(namespace: argparse.Namespace) -> Figure:
+    from dataclasses import replace
 
     from .. import reports
-    from ..store.files import db_option, open_ledger
+    from . import figures
 
     path = ledger_path(namespace)
-    with closing(open_ledger(path)) as ledger:
-        reports.prepare_connection(ledger, reports.configured_zone(database=path))
-        reason = reports.unavailable(ledger, query)
-        if reason is not None:
-            raise InputError(f"{query.name}: {reason}{db_option(path)}")
-        given = _parameters(namespace)
-        try:
-            answer = reports.run(ledger, query, given)
-        except ValueError as error:  # a parameter that the query does not take, or cannot read
-            raise InputError(str(error)) from error
-    for parameter in query.parameters:
+    given = _parameters(namespace)
+    zone = reports.configured_zone(database=path)
+    figures.require_window(given, zone)
+    with figures.asking(path, zone) as ledger:
+        figure = figures.ask(ledger, path, namespace.name, given)
+    for parameter in figure.query.parameters:
         if parameter.default == "no rows" and not given.get(parameter.name):
-            raise InputError(f"{query.name} has no rows without --param {parameter.name}=…")
-    return answer
+            raise InputError(f"{namespace.name} has no rows without --param {parameter.name}=…")
+    rows = figure.rows
+    if namespace.sort is not None:
+        rows = _sorted(figure, namespace.sort, reverse=namespace.reverse)
+    elif namespace.reverse:
+        rows = rows[::-1]
+    return replace(figure, rows=rows[: namespace.limit])
+
+
+def _sorted(figure: Figure, column: str, *, reverse: bool) -> list[tuple[Any, ...]]:
+    """The rows by a column: what is unknown last, equal ones in the order of the query."""
+    if column not in figure.columns:
+        raise InputError(
+            f"{figure.query.name} has no column {column!r} (it has: {', '.join(figure.columns)})"
+        )
+    place = figure.columns.index(column)
+
+    def key(row: tuple[Any, ...]) -> tuple[bool, Any]:
+        value = row[place]
+        # A damaged or a foreign file may hold text where numbers are meant.
+        return (False, value) if isinstance(value, int | float) else (True, str(value))
+
+    from_a = figure.query.units[column] in ("text", "id")
+    known = [row for row in figure.rows if row[place] is not None]
+    known.sort(key=key, reverse=from_a == reverse)
+    return known + [row for row in figure.rows if row[place] is None]
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows, 1 or more")
+    return int(text)
 
 
 def _parameter(text: str) -> tuple[str, str]:

@@ -55,7 +55,8 @@ def run(namespace: argparse.Namespace) -> int:
         stack.enter_context(server.ended_like_ctrl_c())
         if namespace.demo:
             folder = stack.enter_context(TemporaryDirectory(prefix="hermes-telemetry-"))
-            files = [*files, demo.write(Path(folder) / "telemetry.db")]
+            files = [*files, Path(folder) / "telemetry.db"]
+            demo.write(files[-1])
         server.serve(files, host=namespace.host, port=namespace.port, open_browser=namespace.open)
     return 0
 

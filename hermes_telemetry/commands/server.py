@@ -42,7 +42,7 @@ def serve(files: list[Path], *, host: str, port: int, open_browser: bool) -> Non
     Raises InputError when Datasette is not installed, a file cannot be read or the address
     cannot be bound.
     """
-    datasette_app = _import_datasette()
+    datasette_app = import_datasette()
     files = list(dict.fromkeys(file.resolve() for file in files))
     for file in files:
         open_database(file).close()
@@ -70,7 +70,7 @@ def ended_like_ctrl_c() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _import_datasette() -> Any:
+def import_datasette() -> Any:
     """Datasette's `app` module, with this project's plugin registered."""
     try:
         from datasette import app, plugins
@@ -86,6 +86,14 @@ def _import_datasette() -> Any:
         sys.path.insert(0, str(root))
         plugins.pm.register(importlib.import_module("datasette_plugin"), name=_PLUGIN)
     return app
+
+
+def plugin_module(name: str) -> Any:
+    """A module of this project's Datasette plugin. Raises InputError when Datasette is missing."""
+    import_datasette()
+    from datasette.plugins import pm
+
+    return importlib.import_module(f"{pm.get_plugin(_PLUGIN).__name__}.{name}")
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -127,7 +135,7 @@ async def _run(
     login = f"{origin}{datasette.urls.path('-/auth-token')}?token={datasette._root_token}"
     print(f"Serving {', '.join(str(file) for file in files)}")
     print(f"Address: {origin}{datasette.urls.instance()}")
-    print(f"Log in as root (works once): {login}")
+    print(f"Log in as root, who may prune and save charts (works once): {login}")
     print("Ctrl-C ends it.", flush=True)
     if open_browser:
         webbrowser.open(login)

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -22,18 +23,6 @@ COMMAND = [sys.executable, "-m", "hermes_telemetry.commands.cli"]
     action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)
 )
 NAMES = list(_COMMANDS.choices)
-HEAVY = {
-    "asyncio",
-    "datasette",
-    "genai_prices",
-    "httpx",
-    "pydantic",
-    "requests",
-    "ruamel.yaml",
-    "sqlite3",
-    "sqlite_utils",
-    "yaml",
-}
 
 
 def test_help_names_every_command(cli) -> None:
@@ -41,7 +30,7 @@ def test_help_names_every_command(cli) -> None:
     assert answer.code == 0
     assert {"query", "migrate", "serve", "demo"} <= set(NAMES)
     for name in NAMES:
-        assert f"\n    {name} " in answer.out
+        assert re.search(rf"^    {name}\s", answer.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,39 +59,6 @@ def test_bad_usage_is_one_line(
     refused: Callable[..., str], arguments: list[str], line: str
 ) -> None:
     assert refused(*arguments).startswith(line)
-
-
-def test_help_loads_nothing_heavy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script = (
-        "import json, sys, time\n"
-        "from hermes_telemetry.commands.cli import main\n"
-        "code = main(['--help'])\n"
-        "told = [code, sorted(sys.modules), time.process_time()]\n"
-        "print(json.dumps(told), file=sys.stderr)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    code, modules, seconds = json.loads(done.stderr)
-    # No assertion on time: another machine, another figure. The goal is 0.25 s.
-    with capsys.disabled():
-        print(f"\n--help: {seconds:.2f} s of CPU")
-    assert (code, HEAVY & set(modules)) == (0, set())
-
-
-def test_a_query_loads_neither_datasette_nor_what_only_other_commands_use(ledger: Path) -> None:
-    script = (
-        "import json, sys\n"
-        "from hermes_telemetry.commands.cli import main\n"
-        "code = main(['query', 'cost_by_day', '--db', sys.argv[1]])\n"
-        "print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, ledger], capture_output=True, text=True, check=True
-    )
-    code, modules = json.loads(done.stderr)
-    assert code == 0
-    assert (HEAVY - {"sqlite3", "yaml"}) & set(modules) == set()
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("latin-1", "? $0.75"), ("utf-8", "≥ $0.75")])

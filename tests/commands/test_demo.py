@@ -16,8 +16,8 @@ CALLS = 2000
 UNTIL = "2026-07-15T09:30:00+00:00"
 ARGUMENTS = ["--calls", str(CALLS), "--days", "60", "--until", UNTIL]
 
-# Filled by other builds (both caches) and by the budget, which is no part of a demo ledger.
-LEFT_EMPTY = {"budget_alerts", "endpoint_payload_cache", "model_efficiency_cache"}
+# Filled by other builds.
+LEFT_EMPTY = {"endpoint_payload_cache", "model_efficiency_cache"}
 
 
 def make(path: Path, *arguments: str) -> Path:
@@ -58,6 +58,7 @@ def test_nothing_happens_after_its_end(demo: sqlite3.Connection) -> None:
         ("tool_calls", "ts"),
         ("llm_call_errors", "ts"),
         ("subagent_edges", "stopped_at"),
+        ("budget_alerts", "fired_at"),
     ):
         (last,) = demo.execute(f"select max({column}) from {table}").fetchone()
         assert last < UNTIL
@@ -300,6 +301,7 @@ def test_it_says_where_the_ledger_is_and_how_to_look_at_it(cli, tmp_path: Path) 
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines() == [
         f"{path}: 500 calls in 3 days",
+        f"{tmp_path / 'budget.yaml'}: a budget near its limit",
         f"look at it: hermes-telemetry serve {path}",
     ]
 

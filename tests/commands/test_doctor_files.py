@@ -34,16 +34,48 @@ def test_an_unreadable_pricing_file(cli, text: str, fault: str) -> None:
     [
         ("budgets:\n  global: {daily_usd: 5\n", "budget.yaml: line 3, column 1: "),
         ("budgets:\n\tglobal: 5\n", "budget.yaml: line 2, column 1: "),
-        ("- 5\n", "budget.yaml: line 1: not a mapping"),
-        ("timezone: Mars/Base\n", "budget.yaml: timezone: unknown time zone 'Mars/Base'"),
+        ("- 5\n", "budget.yaml: line 1, column 1: the file is not a mapping: correct "),
+        (
+            "budgets:\n  global: {daily_usd: -5}\n",
+            "budget.yaml: line 2, column 23: budgets.global.daily_usd is negative: -5: correct ",
+        ),
+        (
+            "timezone: Mars/Base\n",
+            "budget.yaml: line 1, column 11: timezone is not a zone that this machine knows:"
+            " Mars/Base: correct ",
+        ),
     ],
 )
-def test_an_unreadable_budget_file(cli, text: str, fault: str) -> None:
+def test_a_budget_file_at_fault(cli, text: str, fault: str) -> None:
     (telemetry_home() / "budget.yaml").write_text(text)
     (check,) = faults = faults_of(cli("doctor"))
     assert check == "budget"
     assert faults["budget"].startswith(fault)
-    assert f": correct {telemetry_home() / 'budget.yaml'}" in faults["budget"]
+    assert faults["budget"].endswith(
+        f": correct {telemetry_home() / 'budget.yaml'}; until then a process that has read a good"
+        " one keeps it, others enforce nothing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "no {}: nothing is enforced"),
+        ("# nothing yet\n", "no limit in budget.yaml: nothing is enforced"),
+        ("on_breach: {mode: notify}\n", "no limit in budget.yaml: nothing is enforced"),
+        ("budgets: {global: {daily_usd: 5}}\n", "limits in budget.yaml: on a breach block"),
+        (
+            "budgets: {per_sender: {overrides: {a: {daily_usd: 0}}}}\non_breach: {mode: notify}\n",
+            "limits in budget.yaml: on a breach notify",
+        ),
+    ],
+)
+def test_a_good_budget_file_or_none(cli, text: str | None, said: str) -> None:
+    path = telemetry_home() / "budget.yaml"
+    if text is not None:
+        path.write_text(text)
+    (line,) = [line for line in cli("doctor").out.splitlines() if line.startswith("ok     budget ")]
+    assert line.endswith(said.format(path))
 
 
 def test_files_that_can_be_read_are_told_from_those_that_cannot(cli) -> None:
@@ -52,4 +84,4 @@ def test_files_that_can_be_read_are_told_from_those_that_cannot(cli) -> None:
     answer = cli("doctor")
     assert answer.code == 0
     assert "models in pricing.yaml: 1\n" in answer.out
-    assert "budget.yaml can be read" in answer.out
+    assert "limits in budget.yaml: on a breach block\n" in answer.out

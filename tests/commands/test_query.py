@@ -213,6 +213,23 @@ def test_parameters_come_by_name_and_the_common_ones_by_option(cli, ledger: Path
     assert days("--param", "since=all", "--param", "profile=home") == [JULY_2]
 
 
+@pytest.mark.usefixtures("on_wednesday")
+def test_a_window_may_be_named_by_today_yesterday_or_an_age(cli, book: HandMadeLedger) -> None:
+    # It is noon of 1 July: 24 hours ago was noon of 30 June.
+    book.call("a", 0.25, "2026-07-01T01:00")
+    book.call("a", 0.5, "2026-06-30T13:00")
+    book.call("a", 1.0, "2026-06-30T11:00")
+
+    def costs(*window: str) -> list[float]:
+        answer = cli("query", "cost_by_day", *window, "--db", book.path, "--json")
+        return [row["cost_usd"] for row in json.loads(answer.out)]
+
+    assert costs("--since", "today") == [0.25]
+    assert costs("--since", "yesterday", "--until", "yesterday") == [1.5]
+    assert costs("--since", "24h") == [0.25, 0.5]
+    assert costs("--since", "all", "--until", "1d") == [1.0]
+
+
 def test_a_value_may_hold_an_equals_sign(cli, ledger: Path) -> None:
     insert(ledger, "runs", session_id="odd", started_at="2026-07-03T00:00:00", profile="a=b")
     insert(ledger, "llm_calls", session_id="odd", ts="2026-07-03T00:00:01", model="m", cost_usd=1.0)
@@ -294,7 +311,7 @@ def test_a_parameter_is_given_once(refused: Refused, ledger: Path) -> None:
     assert line == "hermes-telemetry query: a parameter is given twice"
 
 
-@pytest.mark.parametrize("option", [("--since", "yesterday"), ("--param", "until=1.7.2026")])
+@pytest.mark.parametrize("option", [("--since", "tomorrow"), ("--param", "until=1.7.2026")])
 def test_a_time_that_is_none_is_named(
     refused: Refused, ledger: Path, option: tuple[str, str]
 ) -> None:
@@ -305,7 +322,7 @@ def test_a_time_that_is_none_is_named(
 def test_a_missing_file_is_named_and_not_made(refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "nothing.db"
     line = refused("query", "cost_by_day", "--db", path)
-    assert line == f"hermes-telemetry query: there is no file {path}"
+    assert line.startswith(f"hermes-telemetry query: there is no file {path}: name a ledger")
     assert not path.exists()
 
 
@@ -330,8 +347,10 @@ def test_a_damaged_ledger_is_one_line(refused: Refused, ledger: Path) -> None:
         file.seek((root - 1) * size)
         file.write(b"\xff" * size)
     # An index may answer alone; the timeline of a turn reads the table.
-    line = refused("query", "cost_per_turn", "--since", "all", "--db", ledger)
-    assert "malformed" in line
+    assert refused("query", "cost_per_turn", "--since", "all", "--db", ledger) == (
+        "hermes-telemetry query: database disk image is malformed:"
+        " `hermes-telemetry doctor` says what is damaged"
+    )
 
 
 def test_an_old_ledger_answers_what_it_can_and_stays_as_it_is(

@@ -19,6 +19,9 @@ from datasette.app import Datasette
 KEEPS_QUERIES = hasattr(Datasette, "add_query")
 """True on Datasette 1.0, which keeps queries and descriptions in a database of its own."""
 
+QUERIES = "/-/queries" if KEEPS_QUERIES else ""
+"""The page of all queries, behind a database's: 1.0 shows but a few of them on that itself."""
+
 # A start takes one to two seconds; a loaded machine may need many times that.
 _START_SECONDS = 60
 
@@ -49,8 +52,7 @@ class Site:
 
     def queries(self, database: str, *, actor: str | None = None) -> dict[str, dict[str, Any]]:
         """What Datasette lists as the queries of `database`, by name."""
-        path = f"/{database}/-/queries.json" if KEEPS_QUERIES else f"/{database}.json"
-        listed = self.get(path, actor=actor).json()["queries"]
+        listed = self.get(f"/{database}{QUERIES}.json", actor=actor).json()["queries"]
         return {query["name"]: query for query in listed}
 
     def run(self, coroutine: Any) -> Any:

@@ -1,0 +1,232 @@
+"""`budget`: the limits, what is spent of them, and changing one; in chat, `/budget`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from . import budget_cron
+from .options import (
+    SCOPES,
+    WINDOWS,
+    InputError,
+    OneLineParser,
+    Screen,
+    add_command,
+    add_db_option,
+    ledger_path,
+    screen,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..budget.config import BudgetFile
+    from .options import Commands
+
+_UNKNOWN = {
+    "cron_job": "no cron job of the id or name {!r} is known: the limit waits for one",
+    "sender": "nothing of a sender {!r} is recorded: the limit waits for one",
+    "profile": "nothing of a profile {!r} is recorded: the limit waits for one",
+}
+
+
+def add_parser(commands: Commands) -> Commands:
+    """`budget`, `budget cron`, `budget check` and `budget set`; returns the commands below it."""
+    group = add_command(
+        commands,
+        "budget",
+        does="show the limits and what is spent of them; check them; set one",
+        example="set cron_job nightly-report daily 3",
+        handler=run,
+    )
+    group.add_argument("--json", action="store_true", help="print one JSON object")
+    add_db_option(group)
+    actions: Commands = group.add_subparsers(metavar="ACTION", dest="budget_action")
+    budget_cron.add_parser(actions)
+    check = add_command(
+        actions,
+        "check",
+        does="exit 1 if a limit is reached, and name it",
+        example="--scope cron_job",
+        handler=run_check,
+    )
+    check.add_argument("--scope", choices=SCOPES, help="only the limits of this scope")
+    add_shared_options(check)
+    change = add_command(
+        actions,
+        "set",
+        does="set a limit in budget.yaml; what else stands there stays as it is",
+        example="cron_job nightly-report daily 3",
+        handler=run_set,
+    )
+    change.add_argument("scope", metavar="SCOPE", choices=SCOPES, help=", ".join(SCOPES))
+    change.add_argument(
+        "id",
+        metavar="ID",
+        nargs="?",
+        default=argparse.SUPPRESS,
+        help="a job's id or name, a sender, a profile; without it, all that have no own limit",
+    )
+    change.add_argument("--id", metavar="ID", default=None, help="the same")
+    change.add_argument("window", metavar="WINDOW", choices=WINDOWS, help=" or ".join(WINDOWS))
+    change.add_argument(
+        "usd", metavar="USD", type=_amount, help="the limit, 0 or more; none: no limit"
+    )
+    add_db_option(change, argparse.SUPPRESS)
+    change.set_defaults(telemetry_writes=True)
+    for name, parser in actions.choices.items():
+        # What stands before an error's one line on stderr.
+        parser.set_defaults(telemetry_name=f"budget {name}")
+    return actions
+
+
+def add_shared_options(parser: OneLineParser) -> None:
+    """`--json` and `--db`, which `budget` itself takes as well."""
+    parser.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object"
+    )
+    add_db_option(parser, argparse.SUPPRESS)
+
+
+def run(namespace: argparse.Namespace) -> int:
+    """Prints the limits that are in force and where each of them stands."""
+    from . import limits, zeros
+
+    shown = screen(namespace)
+    with _standings(namespace) as (answer, file, ledger):
+        if namespace.json:
+            shown.to.write(json.dumps(answer, indent=2) + "\n")
+            return 0
+        _say_limits(shown, file)
+        shown.to.write("\n")
+        limits.write_standings(shown, answer["budgets"])
+        if not all(each["spent_usd"] for each in answer["budgets"]):
+            (month,) = (each for each in answer["budgets"][:2] if each["window"] == "monthly")
+            since = {"since": month["window_start"]}
+            zeros.say_why(shown, ledger, ledger_path(namespace), since)
+    return 0
+
+
+def run_check(namespace: argparse.Namespace) -> int:
+    """Names the limits that are reached; 1 if there are any."""
+    from ..budget.config import load_budget
+    from ..paths import budget_path
+    from . import limits, output
+
+    # A file that cannot be used limits nothing, which is no answer to this question.
+    load_budget(budget_path(ledger_path(namespace)))
+    with _standings(namespace) as (answer, _, _):
+        rows = [row for row in answer["budgets"] if namespace.scope in (None, row["scope"])]
+    breaches = [row for row in rows if row["verdict"] == "hard"]
+    shown = screen(namespace)
+    if namespace.json:
+        shown.to.write(json.dumps({"ok": not breaches, "breaches": breaches}, indent=2) + "\n")
+    elif breaches:
+        limits.write_standings(shown, breaches)
+    elif any(row["enabled"] for row in rows):
+        output.say(shown, "no limit is reached")
+    else:
+        output.say(shown, "nothing is limited")
+    return int(bool(breaches))
+
+
+def run_set(namespace: argparse.Namespace) -> int:
+    """Writes a limit and says where."""
+    from ..budget.editing import set_limit
+    from ..budget.owners import is_known
+    from ..money import usd
+    from ..paths import budget_path, database_path
+    from . import limits, output
+
+    if namespace.scope == "global" and namespace.id is not None:
+        raise InputError("global is one limit for all that is spent, it takes no id")
+    if namespace.id is not None and not namespace.id.strip():
+        raise InputError(f"an empty ID names no {namespace.scope}")
+    ledger = ledger_path(namespace)
+    path = budget_path(ledger)
+    set_limit(path, namespace.scope, namespace.id, namespace.window, namespace.usd)
+    shown = screen(namespace)
+    output.say(
+        shown,
+        f"{path}: {limits.whose(namespace.scope, namespace.id)}:"
+        f" {'no limit' if namespace.usd is None else usd(namespace.usd)}"
+        f" {limits.PER[namespace.window]}",
+    )
+    # A chat has no other place for it.
+    beside = shown if shown.columns is not None else Screen(sys.stderr)
+    if path.parent.resolve() != ledger.parent.resolve():
+        output.say(
+            beside,
+            f"no budget.yaml lies beside {ledger}: the limit holds for {database_path()} and every"
+            " other ledger without one, too",
+        )
+    if namespace.id is not None and not is_known(ledger, namespace.scope, namespace.id):
+        output.say(beside, _UNKNOWN[namespace.scope].format(namespace.id))
+    return 0
+
+
+@contextmanager
+def _standings(
+    namespace: argparse.Namespace,
+) -> Iterator[tuple[dict[str, Any], BudgetFile, sqlite3.Connection]]:
+    """The object of `budget --json`, the file it was judged by, and the ledger."""
+    from ..budget.answers import standings
+    from ..budget.config import BudgetFile
+    from ..paths import budget_path
+    from ..reports import configured_zone
+    from ..windows import SYSTEM_CLOCK
+    from .figures import asking
+
+    path = ledger_path(namespace)
+    with _quiet():
+        zone = configured_zone(database=path)
+        file = BudgetFile(budget_path(path))
+        with asking(path, zone) as ledger:
+            yield standings(ledger, file, path, zone, SYSTEM_CLOCK.now()), file, ledger
+
+
+def _say_limits(shown: Screen, file: BudgetFile) -> None:
+    from . import limits, output
+
+    budget = file.current()
+    if file.error is None:
+        output.say(shown, f"Limits in {file.path}:")
+        for line in list(limits.in_force(budget)) or ["nothing is limited"]:
+            output.say(shown, f"- {line}")
+        return
+    output.say(shown, file.error)
+    output.say(
+        shown,
+        "Until this is corrected, a host that runs keeps the limits that it read before; one that"
+        " starts enforces nothing.",
+    )
+
+
+def _amount(text: str) -> float | None:
+    if text == "none":
+        return None
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if not (math.isfinite(amount) and amount >= 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount in USD, 0 or more, nor none")
+    return amount
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps what is shown as a part of the answer from being logged to the terminal as well."""
+    logger, handler = logging.getLogger("hermes_telemetry"), logging.NullHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

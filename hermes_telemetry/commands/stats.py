@@ -1,0 +1,205 @@
+"""`stats`: the reports that one looks at most; in chat, `/stats` is the same."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .options import InputError, add_command, add_db_option, ledger_path, screen
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from .figures import Figure
+    from .options import Commands, Screen
+
+# What each report shows: the names of its canned queries.
+REPORTS = {
+    "summary": ("cost_by_day", "tool_reliability", "failed_attempts"),
+    "cron": ("cron_attribution",),
+    "providers": ("cost_by_provider",),
+    "models": ("cost_by_model",),
+    "efficiency": ("efficiency",),
+    "smells": ("smells",),
+    "raw": ("newest_runs",),
+}
+_WINDOWS = ("today", "week", "month")
+_ROWS_IN_CHAT = 12
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A report and the parameters of its queries; '' is what each of them has by itself.
+
+    ``runs`` is how many `raw` shows.
+    """
+
+    report: str
+    runs: str
+    since: str
+    until: str
+
+
+def add_parser(commands: Commands) -> None:
+    """`stats [REPORT] [today|week|month] [--from --to] [--profile] [--json|--csv]`."""
+    parser = add_command(
+        commands,
+        "stats",
+        does="show a report: what was spent, by what, and how well it went",
+        example="models week",
+        handler=run,
+    )
+    reports = "|".join(name for name in REPORTS if name != "raw")
+    parser.usage = f"%(prog)s [{reports}|raw N]\n[{'|'.join(_WINDOWS)}] [options]"
+    parser.add_argument(
+        "words",
+        metavar="WORD",
+        nargs="*",
+        help="a report (default: summary; raw N: the N newest runs) and a window of local days, "
+        "week = from Monday (default: the 30 days up to today)",
+    )
+    parser.add_argument(
+        "--from", dest="since", help="a date, yesterday, an age such as 7d, an instant or all"
+    )
+    parser.add_argument("--to", dest="until", help="likewise; a day is included")
+    # `hermes` takes every --profile for itself, wherever it stands.
+    parser.add_argument("--profile", "--of-profile", help="one profile's runs")
+    shapes = parser.add_mutually_exclusive_group()
+    shapes.add_argument("--json", action="store_true", help="one object; amounts in USD")
+    shapes.add_argument("--csv", action="store_true", help="the rows of the first table")
+    add_db_option(parser)
+
+
+def run(namespace: argparse.Namespace) -> int:
+    """Prints the report."""
+    from ..reports import configured_zone
+    from ..windows import SYSTEM_CLOCK, local_day
+    from . import output, zeros
+    from .figures import ask, asking, require_window
+
+    path = ledger_path(namespace)
+    zone = configured_zone(database=path)
+    asked = _asked(namespace, local_day(SYSTEM_CLOCK.now(), zone))
+    parameters = {"since": asked.since, "until": asked.until, "profile": namespace.profile or ""}
+    own = {"runs": asked.runs} if asked.report == "raw" else {}
+    require_window(parameters, zone)
+    with asking(path, zone) as ledger:
+        figures = [ask(ledger, path, name, parameters | own) for name in REPORTS[asked.report]]
+        shown = screen(namespace)
+        if namespace.json:
+            content = {
+                "report": asked.report,
+                "since": asked.since or None,
+                "until": asked.until or None,
+                "profile": namespace.profile,
+                "timezone": zone,
+                "figures": {figure.query.name: figure.objects() for figure in figures},
+            }
+            shown.to.write(json.dumps(content, indent=2) + "\n")
+        elif namespace.csv:
+            output.write_csv(shown.to, figures[0].columns, figures[0].rows)
+        else:
+            _print_title(shown, asked, namespace.profile, zone, figures[0])
+            for figure in figures:
+                _print(shown, figure)
+            if any("usd" in figure.query.units.values() for figure in figures):
+                zeros.say_why(shown, ledger, path, parameters)
+    return 0
+
+
+def _asked(namespace: argparse.Namespace, today: date) -> Asked:
+    report: str | None = None
+    window: str | None = None
+    runs = ""
+    for word in namespace.words:
+        if word in REPORTS and report is None:
+            report = word
+        elif word in _WINDOWS and window is None:
+            window = word
+        elif report == "raw" and not runs and word.isdecimal():
+            runs = word
+        else:
+            raise InputError(
+                f"{word!r} is not understood here: name a report ({', '.join(REPORTS)}; a number"
+                f" of runs behind raw) and a window ({', '.join(_WINDOWS)}), each once"
+            )
+    since, until = namespace.since or "", namespace.until or ""
+    if window is not None:
+        if since or until:
+            raise InputError(f"name {window} or --from and --to, not both")
+        since, until = _first_day(window, today).isoformat(), today.isoformat()
+    return Asked(report or "summary", runs, since, until)
+
+
+def _first_day(window: str, today: date) -> date:
+    from datetime import timedelta
+
+    if window == "month":
+        return today.replace(day=1)
+    return today - timedelta(days=today.weekday() if window == "week" else 0)
+
+
+def _print_title(
+    shown: Screen, asked: Asked, profile: str | None, zone: str, figure: Figure
+) -> None:
+    from . import output
+
+    (usual,) = (each.default for each in figure.query.parameters if each.kind == "since")
+    of_profile = f", profile {profile}" if profile else ""
+    output.say(shown, f"{asked.report}: {_window(asked, usual)} ({zone}){of_profile}")
+
+
+def _window(asked: Asked, usual: str) -> str:
+    since, until = asked.since, asked.until
+    if since == until != "":
+        return since
+    if since.lower() == "all":
+        return f"all up to {until}" if until else "all"
+    if since:
+        return f"{since} to {until or 'now'}"
+    return f"{usual} up to {until}" if until else f"last {usual}"
+
+
+def _print(shown: Screen, figure: Figure) -> None:
+    from . import output
+
+    shown.to.write("\n")
+    query = figure.query
+    output.say(shown, query.title + ("" if figure.rows else ": nothing in this window"))
+    if not figure.rows:
+        return
+    columns, rows = figure.columns, figure.rows
+    if shown.columns is not None:
+        columns, rows = _for_chat(figure)
+    output.write_on_screen(shown, columns, rows, query.units, query.unpriced)
+    if len(rows) < len(figure.rows):
+        output.say(shown, f"… and {len(figure.rows) - len(rows):,} more")
+    total = _total(figure)
+    if total is not None:
+        output.say(shown, f"Total: {total}")
+
+
+def _for_chat(figure: Figure) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Its first rows; a job goes by its name there, for its id and all the rest find no room."""
+    columns = list(figure.columns)
+    if "job_name" in columns:
+        columns.remove("job_name")
+        columns[columns.index("cron_job_id")] = "job_name"
+    places = [figure.columns.index(column) for column in columns]
+    return columns, [tuple(row[n] for n in places) for row in figure.rows[:_ROWS_IN_CHAT]]
+
+
+def _total(figure: Figure) -> str | None:
+    """What the rows cost together; None where the figure is not about money."""
+    from ..money import total
+
+    query = figure.query
+    amount = next((name for name, unit in query.units.items() if unit == "usd"), None)
+    if amount is None:
+        return None
+    rows = figure.objects()
+    unpriced = sum(row[query.unpriced[amount]] for row in rows)
+    return total(math.fsum(row[amount] or 0 for row in rows), unpriced)
