@@ -6,23 +6,42 @@ exception at import would stop the whole `datasette` command: hence the one impo
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import suppress
+from urllib.parse import urlencode
+
 from datasette import hookimpl
 
-from . import bounds, cells, compat, ledgers, queries, sqlfunctions
+from . import (
+    access,
+    bounds,
+    cells,
+    compat,
+    guard,
+    ledgers,
+    queries,
+    query_page,
+    saved_charts,
+    sqlfunctions,
+)
 
 
 @hookimpl(tryfirst=True)  # before another plugin merges something into the user's metadata
 async def startup(datasette):
     await ledgers.of(datasette).refresh(datasette)
+    with suppress(sqlite3.Error):  # the cost review says what is wrong with the file
+        await saved_charts.attach(datasette)
 
 
-@hookimpl
+@hookimpl(trylast=True)  # around what other plugins wrap: they see no request for another host
 def asgi_wrapper(datasette):
     def wrap(app):
         async def answer(scope, receive, send):
             if scope["type"] == "http":
                 # A recorder makes or upgrades a file whenever it likes: no restart is needed.
                 await ledgers.of(datasette).refresh(datasette)
+                if await guard.refused(datasette, scope, send):
+                    return
                 if await bounds.refused(datasette, app, scope, receive, send):
                     return
             await app(scope, receive, send)
@@ -35,6 +54,36 @@ def asgi_wrapper(datasette):
 @hookimpl
 def prepare_connection(conn, database, datasette):
     sqlfunctions.register(conn, datasette, database)
+
+
+@hookimpl
+def prepare_jinja2_environment(env):
+    from .views import formats
+
+    formats.register(env)
+
+
+@hookimpl
+def register_routes():
+    from .views.routes import ROUTES
+
+    return ROUTES
+
+
+@hookimpl(optionalhook=True)
+def register_actions():
+    return compat.actions(access.ACTIONS)
+
+
+@hookimpl(optionalhook=True)
+def permission_allowed(datasette, actor, action, resource):
+    refused = saved_charts.refused(datasette, actor, action, resource)
+    return refused or access.configured(datasette, actor, action, resource)
+
+
+@hookimpl(optionalhook=True)
+def permission_resources_sql(datasette, actor, action):
+    return saved_charts.refusing_rule(datasette, actor, action)
 
 
 @hookimpl(optionalhook=True, tryfirst=True)  # first is merged first: any later plugin's query wins
@@ -73,8 +122,22 @@ def extra_template_vars(datasette, template, database, request):
 
 
 @hookimpl
+def extra_body_script(datasette, template, database, request):
+    return query_page.script(datasette, template, database, request)
+
+
+@hookimpl
 async def menu_links(datasette, actor):
     for database, _ in ledgers.of(datasette).items():
         if await compat.can_view_database(datasette, actor, database):
-            return [{"href": datasette.urls.database(database), "label": "Telemetry"}]
+            # Without ?database= the page shows the first that the reader may see: this one.
+            return [{"href": datasette.urls.path("/-/telemetry"), "label": "Telemetry"}]
     return []
+
+
+@hookimpl
+def database_actions(datasette, database):
+    if ledgers.of(datasette).get(database) is None:
+        return []
+    address = datasette.urls.path(f"/-/telemetry?{urlencode({'database': database})}")
+    return [{"href": address, "label": "Telemetry of this ledger"}]

@@ -6,15 +6,14 @@ exception".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
-
-from datasette import Response
 
 from hermes_telemetry import reports
 
 from . import compat, ledgers
+from .refusals import refusal
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -58,7 +57,7 @@ async def refused(
     nothing = urlencode([*others, ("since", "9999-12-31")]).encode("latin-1")
     await app({**scope, "query_string": nothing}, receive, overhear)
     if answered_well:
-        response = await _response(datasette, path.partition(".")[2], faults.values())
+        response = await refusal(datasette, 400, list(faults.values()), path.partition(".")[2])
         await response.asgi_send(send)
     return True
 
@@ -82,21 +81,6 @@ async def _faults(datasette: Datasette, path: str, given: Mapping[str, str]) -> 
     query = ledgers.of(datasette).queries(database).get(name)
     faults = reports.unreadable(query, given) if query else {}
     # The user's own query of that name reads its parameters as it likes.
-    if query and faults and await compat.sql_of(datasette, database, name) != query.sql:
+    if query and faults and await compat.sql_of(datasette, database, name) != {name: query.sql}:
         return {}
     return faults
-
-
-async def _response(datasette: Datasette, shape: str, faults: Collection[str]) -> Response:
-    said = {"ok": False, "error": "; ".join(faults), "errors": list(faults), "status": 400}
-    headers: dict[str, str] = {}
-    if datasette.cors:
-        from datasette.utils import add_cors_headers
-
-        add_cors_headers(headers)
-    if shape == "json":
-        return Response.json(said, status=400, headers=headers)
-    if shape:
-        return Response.text(said["error"], status=400, headers=headers)
-    html = await datasette.render_template(["400.html", "error.html"], {**said, "title": None})
-    return Response.html(html, status=400, headers=headers)

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
 from . import descriptions, told
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
+    from datasette.database import Database
 
     from .ledgers import Ledger, Ledgers
 
@@ -44,19 +46,51 @@ async def can_view_database(datasette: Datasette, actor: dict | None, database: 
     if not hasattr(datasette, "allowed"):
         permissions = [("view-database", database), "view-instance"]
         return (await datasette.check_visibility(actor, permissions=permissions))[0]
+    return await allowed(datasette, actor, "view-database", database)
+
+
+async def can_view_query(datasette: Datasette, actor: dict | None, place: tuple[str, str]) -> bool:
+    """Whether `actor` may see the query of a database and name, which need not be there."""
+    if not hasattr(datasette, "allowed"):
+        permissions = [("view-query", place), ("view-database", place[0]), "view-instance"]
+        return (await datasette.check_visibility(actor, permissions=permissions))[0]
+    from datasette.resources import QueryResource
+
+    return await datasette.allowed(action="view-query", resource=QueryResource(*place), actor=actor)
+
+
+async def allowed(datasette: Datasette, actor: dict | None, action: str, database: str) -> bool:
+    """Whether `actor` may do `action`, which nobody may unless it is said, on `database`."""
+    if not hasattr(datasette, "allowed"):
+        return bool(await datasette.permission_allowed(actor, action, resource=database))
     from datasette.resources import DatabaseResource
 
-    resource = DatabaseResource(database)
-    return await datasette.allowed(action="view-database", resource=resource, actor=actor)
+    return await datasette.allowed(action=action, resource=DatabaseResource(database), actor=actor)
 
 
-async def sql_of(datasette: Datasette, database: str, name: str) -> str | None:
-    """The SQL of the query that `database` has under this name, whosever it is; None for none."""
+def actions(described: Mapping[str, str]) -> list[Any]:
+    """What 1.0 is told of actions on a database, by name; 0.65 asks without being told."""
+    from datasette.permissions import Action
+    from datasette.resources import DatabaseResource
+
+    needed = {"resource_class": DatabaseResource, "also_requires": "view-database"}
+    return [Action(name=name, description=text, **needed) for name, text in described.items()]
+
+
+async def write(database: Database, change: Callable[[Connection], None]) -> None:
+    """Let `change`, which opens its transactions itself, have the connection that may write."""
+    # 1.0 would open one around it all.
+    own = {"transaction": False} if hasattr(database.ds, "allowed") else {}
+    await database.execute_write_fn(change, **own)
+
+
+async def sql_of(datasette: Datasette, database: str, *names: str) -> dict[str, str]:
+    """The SQL of the queries that `database` has under these names, whosever they are."""
     if _is_told(datasette):
-        stored = await datasette.get_query(database, name)
-        return stored and stored.sql
-    canned = await datasette.get_canned_query(database, name, actor=None)
-    return canned and canned["sql"]
+        stored = {name: await datasette.get_query(database, name) for name in names}
+        return {name: query.sql for name, query in stored.items() if query}
+    canned = await datasette.get_canned_queries(database, actor=None)
+    return {name: canned[name]["sql"] for name in names if name in canned}
 
 
 async def publish(datasette: Datasette, database: str, ledger: Ledger | None) -> None:

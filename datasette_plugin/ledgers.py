@@ -23,6 +23,9 @@ from . import compat, descriptions
 if TYPE_CHECKING:
     from datasette.app import Datasette
 
+_NAMED = 5
+"""Queries that a note names; the oldest files lack nearly all."""
+
 
 @dataclass(frozen=True)
 class Ledger:
@@ -44,8 +47,10 @@ class Ledger:
         if not self.left_out:
             return None
         file = f" --db {shlex.quote(self.path)}" if self.path else ""
+        named, more = self.left_out[:_NAMED], len(self.left_out) - _NAMED
+        missing = f"{', '.join(named)}{f' and {more} others' if more > 0 else ''}"
         return (
-            f"This file lacks tables or columns for {', '.join(self.left_out)}."
+            f"This file lacks tables or columns for {missing}."
             f" To add them: hermes-telemetry migrate{file}"
         )
 
@@ -86,9 +91,9 @@ class Ledgers:
                 await self._replace(datasette, name, None)
                 del self._seen[name]
             for name, database in datasette.databases.items():
-                look = partial(_look, database.path, self._seen.get(name))
+                seen = self._seen.get(name)
                 try:
-                    found = await database.execute_fn(look)
+                    found = await database.execute_fn(partial(look, database.path, seen))
                 except sqlite3.Error:
                     # Locked, damaged or gone: what was known stands; its own pages say what it is.
                     continue
@@ -115,10 +120,14 @@ def of(datasette: Datasette) -> Ledgers:
     return _ATTACHED[datasette]
 
 
-def _look(
+def look(
     path: str | None, known_version: int | None, conn: sqlite3.Connection
 ) -> tuple[int, Ledger | None] | None:
-    """The schema's version and what it holds; None when it still is `known_version`."""
+    """The schema's version and what the file at `path` holds, which has no ledger without `runs`
+    and `llm_calls`; None when it still is `known_version`.
+
+    Needs a connection that `reports.prepare_connection` has seen.
+    """
     (version,) = conn.execute("pragma schema_version").fetchone()
     if version == known_version:
         return None

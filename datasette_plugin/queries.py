@@ -4,34 +4,38 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup
 
-from hermes_telemetry.reports import UNITS, Query
+from hermes_telemetry.reports import UNITS, Parameter, Query
 
 # Longer SQL would push the rows off the first screen; the page has a link that shows it.
 _LINES_SHOWN = 20
 
 _KINDS = {
-    "since": "first local day (2026-07-01), ISO instant, or all",
-    "until": "last local day, ISO instant before which it ends, or all",
+    "since": "first local day (2026-07-01, yesterday), age (24h, 7d), ISO instant, or all",
+    "until": "last local day; age or ISO instant before which it ends; or all",
     "profile": "name of a profile",
     "model": "identifier of a model",
     "session": "identifier of a session",
     "turn": "identifier of a turn",
     "cron_job": "identifier of a cron job",
+    "number": "a whole number from 1",
 }
 _SELF_EVIDENT = {"text", "id", "count"}
 
 # datasette-vega's names, in the order in which it writes them itself.
-_CHART_KEYS = {
+CHART_KEYS = {
     "mark": "mark",
     "x_column": "x",
     "x_type": "x_type",
     "y_column": "y",
     "y_type": "y_type",
     "color_column": "color",
+    "size_column": "size",
 }
 
 
@@ -41,7 +45,9 @@ def canned(query: Query) -> dict[str, Any]:
         "sql": query.sql,
         "title": query.title,
         "description": query.description,
-        "description_html": _explanation(query),
+        "description_html": _explanation(
+            query.description, query.parameters, tuple(query.units.items())
+        ),
         "params": [parameter.name for parameter in query.parameters],
         "hide_sql": query.sql.count("\n") >= _LINES_SHOWN,
         "fragment": fragment(query.chart) if query.chart else None,
@@ -49,22 +55,29 @@ def canned(query: Query) -> dict[str, Any]:
 
 
 def fragment(chart: Mapping[str, str]) -> str:
-    """The URL fragment by which datasette-vega draws `chart`; its words need no quoting."""
+    """The URL fragment by which datasette-vega draws `chart`."""
     return "&".join(
-        f"g.{theirs}={chart[ours]}" for theirs, ours in _CHART_KEYS.items() if ours in chart
+        f"g.{theirs}={quote(chart[ours], safe='')}"
+        for theirs, ours in CHART_KEYS.items()
+        if ours in chart
     )
 
 
-def _explanation(query: Query) -> str:
+@cache  # 0.65 asks for every query whenever it asks who may see one of them
+def _explanation(
+    description: str,
+    parameters_taken: tuple[Parameter, ...],
+    columns_and_units: tuple[tuple[str, str], ...],
+) -> str:
     """What the query's page says above its form: description, parameters, units of columns."""
     parameters = [
         Markup("<li><code>{}</code>: {}; empty means {}</li>").format(
             parameter.name, _KINDS[parameter.kind], parameter.default
         )
-        for parameter in query.parameters
+        for parameter in parameters_taken
     ]
     columns = defaultdict(list)
-    for column, unit in query.units.items():
+    for column, unit in columns_and_units:
         if unit not in _SELF_EVIDENT:
             columns[unit].append(Markup("<code>{}</code>").format(column))
     units = [
@@ -73,5 +86,5 @@ def _explanation(query: Query) -> str:
     ]
     html = Markup(
         "<p>{}</p><details><summary>Parameters and units</summary><ul>{}</ul></details>"
-    ).format(query.description, Markup().join(parameters + units))
+    ).format(description, Markup().join(parameters + units))
     return str(html)

@@ -20,11 +20,16 @@ def register(conn: sqlite3.Connection, datasette: Datasette, database: str) -> N
 
     Raises StartupError when the plugin setting `timezone` is no time zone.
     """
+    reports.prepare_connection(conn, zone(datasette, database))
+
+
+def zone(datasette: Datasette, database: str) -> str:
+    """The IANA name of the zone whose local days `database` shows. Raises as `register`."""
     # Asked once: connections are opened at any time, and the local days of all must agree.
     zones = _ZONES.setdefault(datasette, {})
     if database not in zones:
         zones[database] = _zone(datasette, database)
-    reports.prepare_connection(conn, zones[database])
+    return zones[database]
 
 
 def _zone(datasette: Datasette, database: str) -> str:

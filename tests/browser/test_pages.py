@@ -1,29 +1,14 @@
 """Pages as a reader sees them: in Chromium, with its scripts running."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page
 
 from hermes_telemetry.commands.cli import main
-from support.datasette_site import KEEPS_QUERIES, served
+from support.datasette_site import QUERIES, served
 
 pytestmark = pytest.mark.browser
-
-# 1.0 shows the first few queries of a database on its page and all of them on one of their own.
-QUERIES = "/telemetry/-/queries" if KEEPS_QUERIES else "/telemetry"
-# Nothing of the browser's own goes to the network, and root may run it.
-SWITCHES = [
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-sync",
-    "--no-first-run",
-    "--no-sandbox",
-]
 
 # More than a hundred pixels in Vega's own colour, #4c78a8: axes and texts are grey.
 BARS_ARE_DRAWN = """
@@ -48,31 +33,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield str(client.base_url)
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: Path) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=SWITCHES)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def page(browser: Browser, site: str) -> Iterator[Page]:
-    """An empty tab; at the end nothing in it has failed or asked another host."""
-    complaints: list[str] = []
-    addresses: list[str] = []
-    page = browser.new_page(base_url=site)
-    page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: addresses.append(request.url))
-    yield page
-    page.close()
-    assert complaints == []
-    assert {urlsplit(address).netloc for address in addresses} == {urlsplit(site).netloc}
+def page(open_tab: Callable[..., Page], site: str) -> Page:
+    return open_tab(site)
 
 
 def test_a_query_shows_its_rows_and_draws_its_chart(page: Page) -> None:
-    page.goto(QUERIES)
+    page.goto(f"/telemetry{QUERIES}")
     page.get_by_role("link", name="Cost per turn", exact=True).click()
 
     turns = page.locator("table.rows-and-columns tbody tr")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hermes_telemetry.store import migrations
+from hermes_telemetry.windows import SYSTEM_CLOCK, Clock, parse_timestamp
 from support.datasette_site import Site
 
 
@@ -31,3 +32,15 @@ def ledger(tmp_path: Path) -> Path:
     path.parent.mkdir()
     migrations.migrate(path)
     return path
+
+
+@pytest.fixture
+def stop_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes our pages believe that it is some time, in UTC."""
+    from hermes_telemetry_datasette.views import frame
+
+    def stop(text: str) -> None:
+        now, real = parse_timestamp(text), SYSTEM_CLOCK
+        monkeypatch.setattr(frame, "SYSTEM_CLOCK", Clock(lambda: now, real.monotonic, real.sleep))
+
+    return stop

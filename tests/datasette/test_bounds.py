@@ -14,13 +14,13 @@ from support.ledger import HandMadeLedger
 Sites = Callable[..., Site]
 
 FAULT = (
-    "since: 'yesterday' is neither a date (2026-07-01), an ISO instant (2026-07-01T12:00:00Z)"
-    " nor the word all"
+    "since: 'tomorrow' is neither a date (2026-07-01), an ISO instant (2026-07-01T12:00:00Z),"
+    " today, yesterday, an age (24h, 7d, 4w) nor all"
 )
 
 
 def test_the_page_says_what_the_parameter_ought_to_be(sites: Sites, ledger: Path) -> None:
-    answer = sites(ledger).get("/telemetry/cost_by_day?since=yesterday", status=400)
+    answer = sites(ledger).get("/telemetry/cost_by_day?since=tomorrow", status=400)
     assert answer.headers["content-type"].startswith("text/html")
     assert FAULT in Page(answer.text).text
 
@@ -29,14 +29,21 @@ def test_the_page_says_what_the_parameter_ought_to_be(sites: Sites, ledger: Path
 def test_json_says_it_in_datasettes_shape_of_an_error(
     shape: str, sites: Sites, ledger: Path
 ) -> None:
-    answer = sites(ledger).get(f"/telemetry/cost_by_day.json?since=yesterday{shape}", status=400)
+    answer = sites(ledger).get(f"/telemetry/cost_by_day.json?since=tomorrow{shape}", status=400)
     assert answer.json() == {"ok": False, "error": FAULT, "errors": [FAULT], "status": 400}
 
 
 def test_another_format_says_it_as_text(sites: Sites, ledger: Path) -> None:
-    answer = sites(ledger).get("/telemetry/cost_by_day.csv?since=yesterday", status=400)
+    answer = sites(ledger).get("/telemetry/cost_by_day.csv?since=tomorrow", status=400)
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.text == FAULT
+
+
+@pytest.mark.parametrize("name", ["retry_storms?minutes", "ledger_growth?months"])
+def test_a_number_that_is_none_is_named_likewise(name: str, sites: Sites, ledger: Path) -> None:
+    asked = name.replace("?", ".csv?")
+    answer = sites(ledger).get(f"/telemetry/{asked}=many", status=400)
+    assert answer.text == f"{name.partition('?')[2]}: 'many' is no number from 1 to 999,999"
 
 
 def test_each_bound_that_is_none_is_named(sites: Sites, ledger: Path) -> None:
@@ -48,8 +55,8 @@ def test_each_bound_that_is_none_is_named(sites: Sites, ledger: Path) -> None:
 
 def test_nothing_is_printed(sites: Sites, ledger: Path, capfd: pytest.CaptureFixture[str]) -> None:
     site = sites(ledger)
-    site.get("/telemetry/cost_by_day?since=yesterday", status=400)
-    site.get("/telemetry/cost_by_day.json?until=yesterday", status=400)
+    site.get("/telemetry/cost_by_day?since=tomorrow", status=400)
+    site.get("/telemetry/cost_by_day.json?until=tomorrow", status=400)
     assert capfd.readouterr() == ("", "")
 
 
@@ -68,7 +75,7 @@ def test_it_is_so_below_a_base_url_and_for_a_name_with_odd_signs(
     # As it arrives, and as a proxy hands it on that takes the base off.
     for path in (f"/hermes{plain}.json", f"{plain}.json"):
         bad, good = (
-            PrefixedUrlString(f"{path}?_shape=array&since={s}") for s in ("yesterday", "all")
+            PrefixedUrlString(f"{path}?_shape=array&since={s}") for s in ("tomorrow", "all")
         )
         assert site.get(bad, status=400).json()["error"] == FAULT
         assert site.get(good).json() == []
@@ -87,17 +94,17 @@ def test_only_queries_of_a_window_are_asked_about(sites: Sites, ledger: Path) ->
     with closing(HandMadeLedger(ledger)) as made:
         made.call("s", 0.5, turn="t")
     site = sites(ledger)
-    path = "/telemetry/turn_timeline.json?_shape=array&turn_id=t&since=yesterday"
+    path = "/telemetry/turn_timeline.json?_shape=array&turn_id=t&since=tomorrow"
     assert [row["cost_usd"] for row in site.rows(path)] == [0.5]
-    site.get("/telemetry/runs.json?since=yesterday")
-    site.get("/telemetry/absent?since=yesterday", status=404)
-    site.get("/absent/cost_by_day?since=yesterday", status=404)
+    site.get("/telemetry/runs.json?since=tomorrow")
+    site.get("/telemetry/absent?since=tomorrow", status=404)
+    site.get("/absent/cost_by_day?since=tomorrow", status=404)
 
 
 def test_who_may_not_see_a_ledger_is_told_only_that(sites: Sites, ledger: Path) -> None:
     site = sites(ledger, metadata={"databases": {"telemetry": {"allow": {"id": "ann"}}}})
-    path = "/telemetry/cost_by_day.json?since=yesterday"
-    assert "yesterday" not in site.get(path, status=403).text
+    path = "/telemetry/cost_by_day.json?since=tomorrow"
+    assert "tomorrow" not in site.get(path, status=403).text
     assert site.get(path, actor="ann", status=400).json()["error"] == FAULT
 
 
@@ -107,8 +114,8 @@ def test_the_users_query_of_the_same_name_reads_its_parameters_itself(
     mine: dict[str, Any] = {"cost_by_day": {"sql": "select :since as since"}}
     databases = {"databases": {"telemetry": {"queries": mine}}}
     site = sites(ledger, **({"config": databases} if KEEPS_QUERIES else {"metadata": databases}))
-    path = "/telemetry/cost_by_day.json?_shape=array&since=yesterday"
-    assert site.rows(path) == [{"since": "yesterday"}]
+    path = "/telemetry/cost_by_day.json?_shape=array&since=tomorrow"
+    assert site.rows(path) == [{"since": "tomorrow"}]
 
 
 def test_pages_of_other_sites_may_read_it_where_datasette_allows_that(

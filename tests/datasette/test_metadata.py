@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from hermes_telemetry.store import merging
 from hermes_telemetry_datasette import descriptions
 from support import old_ledger
 from support.datasette_site import KEEPS_QUERIES, Site
@@ -40,18 +41,25 @@ def types_of_columns(ledger: Path) -> dict[str, dict[str, str]]:
         }
 
 
+@pytest.fixture
+def merged(ledger: Path) -> Path:
+    """A merged ledger, which has all the tables that there can be."""
+    merging.merge(ledger.with_name("merged.db"), [ledger])
+    return ledger.with_name("merged.db")
+
+
 def test_every_table_view_and_column_of_a_ledger_is_described_and_nothing_else(
-    ledger: Path, described: dict[str, Any]
+    merged: Path, described: dict[str, Any]
 ) -> None:
     assert {table: set(about["columns"]) for table, about in described.items()} == {
-        table: set(columns) for table, columns in types_of_columns(ledger).items()
+        table: set(columns) for table, columns in types_of_columns(merged).items()
     }
 
 
 def test_amounts_times_and_durations_name_their_unit(
-    ledger: Path, described: dict[str, Any]
+    merged: Path, described: dict[str, Any]
 ) -> None:
-    for table, columns in types_of_columns(ledger).items():
+    for table, columns in types_of_columns(merged).items():
         for column, kind in columns.items():
             text = described[table]["columns"][column]
             if kind.lower() == "real" or column.endswith("_usd"):

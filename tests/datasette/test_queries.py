@@ -13,7 +13,7 @@ import pytest
 from hermes_telemetry import reports
 from hermes_telemetry.store import migrations
 from support import old_ledger
-from support.datasette_site import KEEPS_QUERIES, Site
+from support.datasette_site import KEEPS_QUERIES, QUERIES, Site
 from support.ledger import HandMadeLedger
 
 Sites = Callable[..., Site]
@@ -83,7 +83,7 @@ def test_the_page_names_the_units_of_columns(sites: Sites, ledger: Path) -> None
 
 
 def test_a_query_with_a_chart_opens_as_that_chart(sites: Sites, ledger: Path) -> None:
-    assert sites(ledger).page("/telemetry").address_of("Cost per day") == (
+    assert sites(ledger).page(f"/telemetry{QUERIES}").address_of("Cost per day") == (
         "/telemetry/cost_by_day#g.mark=bar&g.x_column=day&g.x_type=ordinal"
         "&g.y_column=cost_usd&g.y_type=quantitative"
     )

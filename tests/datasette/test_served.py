@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from support import old_ledger
-from support.datasette_site import Page, bound_by_permissions, served
+from support.datasette_site import QUERIES, Page, bound_by_permissions, served
 from support.ledger import HandMadeLedger
 from support.tree import ROOT
 
@@ -34,7 +34,7 @@ def three_calls(ledger: Path) -> Path:
 
 def test_a_ledger_alone_answers_what_each_turn_and_day_cost(three_calls: Path) -> None:
     with served(three_calls) as client:
-        assert "Cost per day" in [words for words, _ in page(client, "/telemetry").links]
+        assert "Cost per day" in [words for words, _ in page(client, f"/telemetry{QUERIES}").links]
         assert "t-1" in page(client, "/telemetry/cost_per_turn?since=all").text
         turns = client.get("/telemetry/cost_per_turn.json?_shape=array&since=all").json()
         assert {turn["turn_id"]: (turn["cost_usd"], turn["calls"]) for turn in turns} == {
@@ -58,8 +58,8 @@ def test_beside_a_database_of_another_kind_each_shows_its_own(
     with served(tmp_path / "shop.db", three_calls) as client:
         assert "visitor" in page(client, "/shop/visits").text
         assert client.get("/shop/cost_by_day").status_code == 404
-        assert page(client, "/shop").address_of("Telemetry") == "/telemetry"
-        assert "Cost per day" in page(client, "/telemetry").text
+        assert page(client, "/shop").address_of("Telemetry") == "/-/telemetry"
+        assert "Cost per day" in page(client, f"/telemetry{QUERIES}").text
 
 
 @pytest.fixture
