@@ -1,0 +1,119 @@
+"""A day of a busy gateway in short: many threads record while Datasette reads and old failed
+attempts are pruned.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+from calling import list_its_price
+from crowds import call_in_processes
+from figures import Figure, Setting
+from ledgers import SMALL, copy
+from pages import PAGES, QUERIES, TABLE
+from serving import Served
+
+from hermes_telemetry.paths import database_path
+from hermes_telemetry.reports import load_queries, prepare_connection, run
+from hermes_telemetry.store.retention import PruneRule, prune
+from hermes_telemetry.windows import SYSTEM_CLOCK, bound
+
+_THREADS = 20
+_READERS = 2
+_PAUSE_MS = 20
+_READ_EVERY_S = 0.1
+_PRUNED_AFTER = timedelta(seconds=2)
+# Until then caches and each thread's own stock of freed memory fill up.
+_SETTLED = 0.5
+
+
+def group(setting: Setting) -> Iterator[Figure]:
+    home = copy(setting, SMALL, "soak")
+    list_its_price(home)
+    path = database_path(home)
+    before = _calls(path)
+    calls = setting.size(100_000, 2_000)
+    options = ["--threads", _THREADS, "--calls", calls // _THREADS, "--pause", _PAUSE_MS, "--fail"]
+    with Served(path) as served:
+        served.ms(PAGES["overview"])
+        beside = _Beside(path, served)
+        with beside:
+            (answer,) = call_in_processes(home, ["soak"], list(map(str, options)))
+    title = f"soak, {calls:,} calls by {_THREADS} threads"
+    growth = _growth(answer["memory"])
+    yield Figure(f"{title}: its memory's growth", growth, "×", 1.1)
+    yield Figure(f"{title}: the server's", _growth(beside.memory), "×", 1.1)
+    yield Figure(f"{title}: errors logged", len(answer["said"]), "", 0)
+    yield Figure(f"{title}: pages refused", beside.refused, "", 0)
+    yield Figure(f"{title}: prunings that failed", beside.failed, "", 0)
+    yield Figure(f"{title}: calls lost", before + calls - _calls(path), "", 0)
+    yield Figure(f"{title}: runs that do not add up", _unreconciled(path), "", 0)
+    yield Figure("  pages read meanwhile", beside.read, "")
+    yield Figure("  failed attempts pruned meanwhile", beside.pruned, "")
+
+
+class _Beside:
+    """What goes on while calls are recorded, in threads: reading, pruning and a look at memory."""
+
+    def __init__(self, path: Path, served: Served) -> None:
+        self.read = self.refused = self.pruned = self.failed = 0
+        self.memory: list[tuple[float, int]] = []
+        self._path = path
+        self._served = served
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._prune)]
+        self._threads += [threading.Thread(target=self._read, args=(n,)) for n in range(_READERS)]
+        self._began = time.monotonic()
+
+    def __enter__(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+        whole = time.monotonic() - self._began
+        self.memory = [(at / whole, resident) for at, resident in self.memory]
+
+    def _read(self, number: int) -> None:
+        wanted = (*PAGES.values(), *QUERIES, TABLE)
+        while not self._ended.wait(_READ_EVERY_S):
+            answer = self._served.get(wanted[number % len(wanted)])
+            self.read += 1
+            self.refused += answer.status != 200
+            number += 1
+            self.memory.append((time.monotonic() - self._began, self._served.resident_bytes()))
+
+    def _prune(self) -> None:
+        while not self._ended.wait(1):
+            before = bound(SYSTEM_CLOCK.now() - _PRUNED_AFTER)
+            try:
+                self.pruned += prune(self._path, PruneRule(before=before)).deleted
+            except sqlite3.Error:
+                self.failed += 1
+
+
+def _growth(memory: Sequence[tuple[float, int]]) -> float:
+    """The most memory of all later moments, by that of the moment when all had settled."""
+    settled = next((resident for at, resident in memory if at >= _SETTLED), 0)
+    return max(resident for _, resident in memory) / settled if settled else 1.0
+
+
+def _calls(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as conn:
+        count: int = conn.execute("select count(*) from llm_calls").fetchone()[0]
+        return count
+
+
+def _unreconciled(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as conn:
+        prepare_connection(conn, "UTC")
+        _, rows = run(conn, load_queries()["reconcile"], {"since": "all"})
+        return len(rows)
