@@ -21,13 +21,16 @@ OURS = ("hermes_telemetry", "datasette_plugin")
 
 _GROUND = {"windows", "money", "paths"}
 _STORE = _GROUND | {"store", "cron_jobs", "host", "payloads", "turns"}
-_FIGURES = _STORE | {"budget", "pricing", "reports"}
+_FIGURES = _STORE | {"budget", "pricing", "reports", "yaml_files"}
 MAY_IMPORT: dict[str, set[str]] = {
     "windows": set(),
     "money": set(),
     "paths": set(),
     "payloads": set(),
+    "whole_files": set(),
+    "first_load": {"paths", "whole_files"},
     "cron_jobs": {"paths"},
+    "yaml_files": {"windows", "whole_files"},
     "store": _GROUND,
     "host": _GROUND | {"payloads"},
     "turns": _GROUND | {"payloads"},
@@ -36,11 +39,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reports": _FIGURES,
     # The recorder's parts: what a call cost, and the one recorder of a process.
     "accounting": _FIGURES,
+    "rows": _STORE,
     "hooks": set(),
-    "recorder": _FIGURES | {"accounting", "hooks"},
-    # All but the hooks inside functions: the first hook that fires imports them.
-    "plugin": {"hooks", "payloads", "recorder"},
-    "commands": _FIGURES,
+    "recorder": _FIGURES | {"accounting", "first_load", "hooks", "rows"},
+    # All but the hooks inside functions: the first hook or command that is used imports them.
+    "plugin": {"hooks", "payloads", "recorder", "commands"},
+    "commands": _FIGURES | {"first_load", "whole_files"},
     "datasette_plugin": _FIGURES,
     # register(ctx) hands out what it registers.
     "__init__": {"plugin", "commands"},

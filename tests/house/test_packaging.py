@@ -26,6 +26,20 @@ FOLDERS = {
 }
 
 
+# As the host does it: the folder is a package of another name, below one that has no place.
+LOADED_BY_THE_HOST = """
+import importlib, importlib.util, json, sys, types
+sys.modules["hermes_plugins"] = types.ModuleType("hermes_plugins")
+sys.modules["hermes_plugins"].__path__ = []
+name, clone = "hermes_plugins.hermes_telemetry", "plugins/hermes-telemetry"
+spec = importlib.util.spec_from_file_location(
+    name, clone + "/__init__.py", submodule_search_locations=[clone])
+module = importlib.util.module_from_spec(spec)
+sys.modules[name] = module
+spec.loader.exec_module(module)
+"""
+
+
 def shipped_files() -> dict[str, Path]:
     """Every file of the three package folders, by its path in an installed environment."""
     found = {}
@@ -171,20 +185,9 @@ def test_a_cloned_folder_loads_under_the_hosts_name_and_nothing_of_it_under_its_
     clone = tmp_path / "plugins" / "hermes-telemetry"
     clone.mkdir(parents=True)
     repository_of_the_working_tree(clone)
-    # As the host does it: the folder is a package of another name, below one that has no place.
     found = run(
         Path(sys.executable),
-        "import importlib.util, json, sys, types\n"
-        "sys.modules['hermes_plugins'] = types.ModuleType('hermes_plugins')\n"
-        "sys.modules['hermes_plugins'].__path__ = []\n"
-        "name = 'hermes_plugins.hermes_telemetry'\n"
-        f"clone = {str(clone)!r}\n"
-        "spec = importlib.util.spec_from_file_location(\n"
-        "    name, clone + '/__init__.py', submodule_search_locations=[clone])\n"
-        "module = importlib.util.module_from_spec(spec)\n"
-        "sys.modules[name] = module\n"
-        "spec.loader.exec_module(module)\n"
-        "class Context:\n"
+        LOADED_BY_THE_HOST + "class Context:\n"
         "    hooks = []\n"
         "    def register_hook(self, name, callback): self.hooks.append(callback)\n"
         "    def __getattr__(self, name): return lambda *args, **kwargs: None\n"
@@ -198,6 +201,36 @@ def test_a_cloned_folder_loads_under_the_hosts_name_and_nothing_of_it_under_its_
     assert found["hooks"] > 0
     assert found["queries"] == sorted(path.stem for path in (ROOT / "canned_queries").glob("*.sql"))
     assert found["strangers"] == []
+
+
+def test_a_cloned_folder_writes_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clone = tmp_path / "plugins" / "hermes-telemetry"
+    clone.mkdir(parents=True)
+    repository_of_the_working_tree(clone)
+    found = run(
+        Path(sys.executable),
+        LOADED_BY_THE_HOST
+        + """
+import contextlib, io
+# Datasette then loads no plugin that is installed: the folder is all there is.
+sys._called_from_test = True
+cli = importlib.import_module(name + ".hermes_telemetry.commands.cli")
+with contextlib.redirect_stdout(io.StringIO()):
+    made = "--calls 500 --days 3 --until 2026-07-10".split()
+    codes = [cli.main(["demo", "demo.db", *made])]
+    report = "report --month 2026-07 --out review.html --db demo.db".split()
+    codes.append(cli.main(report))
+print(json.dumps({
+    "codes": codes,
+    "from": sys.modules["datasette_plugin.charts.report"].__file__,
+    "strangers": [m for m in sys.modules if m.startswith("hermes_telemetry_datasette")]}))
+""",
+        cwd=tmp_path,
+    )
+    assert found["codes"] == [0, 0]
+    assert Path(found["from"]).is_relative_to(clone)
+    assert found["strangers"] == []
+    assert "Spend by day and model" in (tmp_path / "review.html").read_text(encoding="utf-8")
 
 
 def test_plugin_yaml_lists_the_hooks_that_register_registers() -> None:

@@ -19,7 +19,6 @@ Lines without `$` are the output of the command above them; "…" in them stands
 width of columns does not count. In JSON null stands for anything, and the key "…" for any.
 """
 
-import argparse
 import json
 import os
 import re
@@ -39,6 +38,7 @@ import pytest
 
 from hermes_telemetry.commands.cli import main
 from hermes_telemetry.commands.parser import build_parser
+from support.command_tree import every_command
 from support.installs import host_without_the_plugin, repository_of_the_working_tree
 from support.tree import ROOT
 
@@ -242,7 +242,7 @@ def test_commands_on_a_ledger_do_what_is_said(
     where: str, section: tuple[str, str], tmp_path: Path, demo: Path
 ) -> None:
     if where == "demo":
-        shutil.copy(demo, tmp_path)
+        shutil.copytree(demo.parent, tmp_path, dirs_exist_ok=True)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = without_the_callers(PATH=path, HERMES_HOME=str(tmp_path), **NO_NETWORK)
     run_section(section, tmp_path, environment)
@@ -296,15 +296,3 @@ def test_every_command_is_described_and_its_json_shown() -> None:
                 for command, _ in block.commands
             ]
             assert any(f" {name} " in command and " --json" in command for command in shown), name
-
-
-def every_command(
-    parser: argparse.ArgumentParser, before: str = ""
-) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Each command that does something, by its words."""
-    groups = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    for group in groups:
-        for name, below in group.choices.items():
-            yield from every_command(below, f"{before} {name}".strip())
-    if not groups:
-        yield before, parser

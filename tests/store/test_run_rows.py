@@ -68,6 +68,24 @@ def test_a_run_began_with_the_earliest_of_its_starts(recording: Recording) -> No
     assert recording.row("runs")["started_at"] == "2026-07-01T11:59:00.000000+00:00"
 
 
+def test_a_call_reopens_a_run_in_error_and_leaves_the_end_of_any_other(
+    recording: Recording,
+) -> None:
+    ledger = Ledger(recording.path)
+    ends = []
+    for status in ("ok", "interrupted", "running", "error"):
+        recording.fire("on_session_start", session_id="s")
+        recording.change("update runs set ended_at = 'then', duration_ms = 5, status = ?", status)
+        ledger.apply([answered_call(0.5)])
+        run = recording.row("runs")
+        ends.append((run["status"], run["ended_at"], run["duration_ms"]))
+    ledger.close()
+    ended = ("then", 5)
+    assert ends == [("ok", *ended), ("interrupted", *ended), ("running", *ended)] + [
+        ("running", None, None)
+    ]
+
+
 def test_the_total_of_a_run_that_had_none_begins_with_the_next_call(recording: Recording) -> None:
     recording.fire("on_session_start", session_id="s")
     recording.change("update runs set cost_usd = null, tokens_in = null")
