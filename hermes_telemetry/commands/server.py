@@ -34,6 +34,7 @@ _SETTINGS = {
 _PLUGIN = "hermes_telemetry"
 # How long a request in flight may hold up the end of the server, in seconds.
 _GRACE = 3
+_POLL_S = 0.01
 
 
 def serve(files: list[Path], *, host: str, port: int, open_browser: bool) -> None:
@@ -125,6 +126,22 @@ async def _run(
     import uvicorn
 
     await datasette.invoke_startup()
+    config = uvicorn.Config(
+        datasette.app(), log_level="warning", lifespan="on", timeout_graceful_shutdown=_GRACE
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    # Before it has started, the Ctrl-C that is promised below would end in a traceback.
+    while not (server.started or serving.done()):
+        await asyncio.sleep(_POLL_S)
+    if server.started:
+        _announce(datasette, listener, files, open_browser)
+    await serving
+
+
+def _announce(
+    datasette: Any, listener: socket.socket, files: list[Path], open_browser: bool
+) -> None:
     host, port = listener.getsockname()[:2]
     bound = ipaddress.ip_address(host)
     if not bound.is_loopback:
@@ -139,10 +156,6 @@ async def _run(
     print("Ctrl-C ends it.", flush=True)
     if open_browser:
         webbrowser.open(login)
-    config = uvicorn.Config(
-        datasette.app(), log_level="warning", lifespan="on", timeout_graceful_shutdown=_GRACE
-    )
-    await uvicorn.Server(config).serve(sockets=[listener])
 
 
 def _exposure(files: list[Path], host: str, port: int) -> str:

@@ -55,6 +55,8 @@ def serving(*arguments: str | Path, **environment: str) -> Iterator[Server]:
             stderr=stderr,
             text=True,
             env={**os.environ, **environment},
+            # Under nohup, as some build machines run this, a hang-up would be ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
         assert process.stdout is not None
         try:

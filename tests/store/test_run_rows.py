@@ -75,7 +75,7 @@ def test_a_call_reopens_a_run_in_error_and_leaves_the_end_of_any_other(
     ends = []
     for status in ("ok", "interrupted", "running", "error"):
         recording.fire("on_session_start", session_id="s")
-        recording.change("update runs set ended_at = 'then', duration_ms = 5, status = ?", status)
+        recording.change(f"update runs set ended_at = 'then', duration_ms = 5, status = '{status}'")
         ledger.apply([answered_call(0.5)])
         run = recording.row("runs")
         ends.append((run["status"], run["ended_at"], run["duration_ms"]))
