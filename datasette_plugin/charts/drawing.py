@@ -24,7 +24,7 @@ MISSING = "Charts are not drawn here: pip install 'hermes-telemetry[charts]'"
 _KEPT = 256
 _PNG_SCALE = 2
 
-_WORKER = ThreadPoolExecutor(1, thread_name_prefix="telemetry-charts")
+_WORKER = ThreadPoolExecutor(1, thread_name_prefix="chart-drawing")
 
 
 @cache
