@@ -32,7 +32,8 @@ def plain_spend(path: Path, counts: Callable[[str], bool]) -> dict[Owner, Spend]
     ):
         if not counts(ts):
             continue
-        own, root = traits.get(session, {}), traits.get(root_of(session, parents) or "no root", {})
+        own, ancestor = traits.get(session, {}), root_of(session, parents)
+        root = {} if ancestor is None else traits.get(ancestor, {})  # an id may be empty
         calls["global", ""].append((usd, bool(estimated)))
         for scope in ("cron_job", "sender", "profile"):
             owner = own.get(scope) or root.get(scope)
