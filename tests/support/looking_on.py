@@ -50,5 +50,5 @@ def counted(totals: Totals, watch: Watch, enough: Callable[[], bool]) -> bool:
         totals.refresh()
         for thread in threading.enumerate():
             if thread.name == "telemetry-totals":
-                thread.join()
+                thread.join(2)
     return enough()
