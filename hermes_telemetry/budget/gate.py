@@ -24,6 +24,7 @@ from ..payloads import describe
 from ..store.alerts import was_paused
 from ..store.connection import Ledger
 from ..store.files import open_ledger
+from ..store.forks import held_off
 from ..store.writes import Write
 from ..turns import Turns
 from ..windows import Clock, local_day, machine_zone, timestamp
@@ -272,7 +273,7 @@ class Gate:
         job_id = breaches[0].scope_id
         try:
             with self._pausing:
-                with closing(open_ledger(self._ledger.path)) as conn:
+                with held_off, closing(open_ledger(self._ledger.path)) as conn:
                     # Where the job was paused and runs again, somebody has resumed it.
                     new = [
                         breach

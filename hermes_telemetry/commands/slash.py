@@ -16,6 +16,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from .. import host, paths
+from ..store.forks import held_off
 from . import budget, forecast, setup, stats
 from .faults import explained
 from .options import InputError, OneLineParser, Screen
@@ -70,7 +71,8 @@ def _answer(name: str, words: str, profile: str | None) -> str:
         return "Nothing has been recorded yet."
     text = StringIO()
     namespace.telemetry_screen = Screen(text, COLUMNS)
-    namespace.telemetry_command(namespace)
+    with held_off:
+        namespace.telemetry_command(namespace)
     return text.getvalue().rstrip()
 
 

@@ -24,6 +24,7 @@ from ..windows import SYSTEM_CLOCK, Clock, timestamp
 from . import extras, migrations
 from .checkpoint import Checkpointer
 from .files import file_identity
+from .forks import held_off
 from .locking import PATIENCE_S, Begin, Transaction, begin_patiently, begin_until, patiently
 from .notes import count_dropped
 from .spill import Spill, mark_batch, parse_line
@@ -119,6 +120,7 @@ class Ledger:
         self._checkpointer = Checkpointer(path, clock)
         _ledgers.add(self)
 
+    @held_off
     def apply(self, writes: Sequence[Write], *, keep: bool = True) -> list[Any] | None:
         """Make ``writes`` in one transaction; their results in order.
 
@@ -169,6 +171,7 @@ class Ledger:
         self._checkpointer.committed(conn)
         return results
 
+    @held_off
     def bring_in(self) -> None:
         """Write all that waits in the spill file. Raises sqlite3.Error or OSError when it cannot;
         what came in before has come in.
@@ -178,6 +181,7 @@ class Ledger:
         if self.spill.waiting():
             self._bring_in(conn, deadline)
 
+    @held_off
     def close(self) -> None:
         """Close this thread's connection."""
         conn, self._local.conn = self._local.conn, None

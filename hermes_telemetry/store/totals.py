@@ -20,6 +20,7 @@ from pathlib import Path
 from ..windows import SYSTEM_CLOCK, Clock, local_day
 from .connection import leave_behind
 from .files import file_identity
+from .forks import held_off
 from .locking import is_busy
 from .running import OutOfStepError, Owners, RunningSums
 from .spend import SCOPES, Spend
@@ -75,6 +76,7 @@ class Totals:
         """This process has written: the next refresh reads at once."""
         self._expired = True
 
+    @held_off
     def load(self) -> bool:
         """Count afresh and wait for it; some tenths of a second for a large ledger.
 
@@ -95,6 +97,7 @@ class Totals:
             self._expired = True
         return True
 
+    @held_off
     def refresh(self) -> bool:
         """Take in what is new, when the totals are five seconds old or expired.
 
@@ -126,6 +129,7 @@ class Totals:
                 raise LookupError("the totals are not counted yet")
             return self._sums.spend(scope, scope_id, first, last)
 
+    @held_off
     def scopes_of(self, session_id: str) -> dict[str, str]:
         """Whose spend a session adds to: its id by scope. ``global`` is always there, as ''.
 

@@ -1,6 +1,5 @@
 """A telemetry home that knows what the calls of these tests cost."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from hermes_telemetry.paths import database_path, pricing_path, telemetry_home
 from hermes_telemetry.recorder import Recorder
 from support.hook_payloads import PRICES, answered
+from support.threads import wait_for_threads
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -18,9 +18,7 @@ def warmed_up(tmp_path_factory: pytest.TempPathFactory) -> None:
         recorder = Recorder(tmp_path_factory.mktemp("warm"))
         recorder.hooks()["post_api_request"](**answered("warm", 0))
         # Its thread looks at the environment when it comes to it, so it is waited for here.
-        for thread in threading.enumerate():
-            if thread.name == "telemetry-prices":
-                thread.join(30)
+        wait_for_threads("telemetry-prices")
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from hermes_telemetry.pricing import Catalog, Price, Tariffs
 from hermes_telemetry.pricing.catalogue import Catalogue
 from hermes_telemetry.pricing.entries import Multipliers
 from support.stopped_clock import StoppedClock
+from support.threads import wait_for_threads
 
 
 class Named:
@@ -290,9 +291,7 @@ def test_a_slow_import_delays_one_call_by_a_tenth_of_a_second(
         assert catalog.lookup("m", "p") is None
     assert 0.1 <= time.seconds < 0.102
     ready.set()
-    for thread in threading.enumerate():
-        if thread.name == "telemetry-catalogue":
-            thread.join(10)
+    wait_for_threads("telemetry-catalogue")
     price = catalog.lookup("m", "p")
     assert price is not None
     assert price.basis == "catalogue"

@@ -11,6 +11,7 @@ import pytest
 from hermes_telemetry.pricing import Catalog, Price, Tariffs
 from hermes_telemetry.pricing.entries import Multipliers
 from support.stopped_clock import StoppedClock
+from support.threads import wait_for_threads
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,7 @@ class Host:
 def answered(tariffs: Tariffs, model: str, provider: str = "p") -> Price | None:
     """The price once the thread has come to its end."""
     tariffs.price(model, provider, Multipliers())
-    for thread in threading.enumerate():
-        if thread.name == "telemetry-tariff":
-            thread.join(10)
+    wait_for_threads("telemetry-tariff")
     return tariffs.price(model, provider, Multipliers())
 
 

@@ -1,7 +1,6 @@
 """A model that was free and now costs: told once, on its first paid call, and only then."""
 
 import json
-import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from hermes_telemetry.paths import pricing_path
 from support.feed import model, models, serve_feed
 from support.recording import Recording
+from support.threads import wait_for_threads
 
 Prices = Mapping[str, Mapping[str, Any]]
 USED = {"input_tokens": 100_000, "output_tokens": 10_000}
@@ -126,9 +126,7 @@ def test_a_stored_price_is_not_changed_by_a_new_one(recording: Recording) -> Non
 def all_prices_ready(recording: Recording) -> None:
     """The first hook, and what it has done beside it."""
     recording.fire("on_session_start", session_id="s", model="any", platform="cli")
-    for thread in threading.enumerate():
-        if thread.name == "telemetry-prices":
-            thread.join(30)
+    wait_for_threads("telemetry-prices")
 
 
 def test_what_the_user_prices_at_nothing_is_known_to_be_free_at_the_first_hook(

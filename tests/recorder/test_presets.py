@@ -13,6 +13,7 @@ from hermes_telemetry import host
 from hermes_telemetry.paths import pricing_path
 from hermes_telemetry.recorder import Recorder
 from support.recording import Recording
+from support.threads import wait_for_threads
 
 CALL = {
     "session_id": "s",
@@ -106,9 +107,7 @@ def test_the_host_is_asked_once_for_the_listed_id_and_not_at_the_presets_address
     recording.recorder = Recorder(home=recording.home, clock=recording.time.clock)
     recording.hooks = recording.recorder.hooks()
     recording.fire("pre_api_request", **CALL, base_url="moa://local", api_mode="moa")
-    for thread in threading.enumerate():
-        if thread.name == "telemetry-tariff":
-            thread.join(10)
+    wait_for_threads("telemetry-tariff")
     used = CALL | {"usage": {"input_tokens": 1_000_000}}
     recording.fire("post_api_request", **used, response_model="lab/m-0401")
 

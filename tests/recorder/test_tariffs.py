@@ -8,6 +8,7 @@ import pytest
 
 from hermes_telemetry import host
 from support.recording import Recording
+from support.threads import wait_for_threads
 
 TARIFF = host.Tariff(
     input=Decimal(3),
@@ -58,9 +59,7 @@ def test_the_tariff_prices_the_call_and_is_kept_with_its_address(
     monkeypatch.setattr(recording.recorder._accounting._tariffs, "_resolve", resolve)
     recording.fire("pre_api_request", **IDS, **ABOUT)
     assert answered.wait(10)
-    for thread in threading.enumerate():
-        if thread.name == "telemetry-tariff":
-            thread.join(10)
+    wait_for_threads("telemetry-tariff")
 
     recording.fire("post_api_request", **IDS, **ABOUT, usage={"input_tokens": 1_000_000})
 

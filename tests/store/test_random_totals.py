@@ -1,7 +1,6 @@
 """Whatever happens to a ledger, running totals are a plain sum over its rows."""
 
 import shutil
-import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +15,7 @@ from hermes_telemetry.store.totals import RECOUNT_S, REFRESH_S, Totals
 from hermes_telemetry.windows import Clock, local_day, next_month, timestamp
 from support.ledger import HandMadeLedger
 from support.plain_spend import on_days, plain_spend
+from support.threads import wait_for_threads
 
 ZONE = "Europe/Madrid"
 BEGIN = datetime(2026, 10, 23, 12, tzinfo=UTC)
@@ -124,9 +124,7 @@ class History:
                 self.call(f"other {number}", 0.0, 0, timedelta())
         self.totals.expire()
         self.totals.refresh()
-        for thread in threading.enumerate():
-            if thread.name == "telemetry-totals":
-                thread.join()
+        wait_for_threads("telemetry-totals")
         assert self.totals.refresh()
 
 

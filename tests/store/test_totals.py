@@ -255,9 +255,6 @@ def held(totals: Totals) -> Iterator[None]:
         yield
 
 
-@pytest.mark.xfail(
-    reason="a child forked amid a count may never count: its gate is open", strict=False
-)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_child_counts_for_itself(
     ledger: HandMadeLedger, totals: Totals, watch: Watch, held: None

@@ -1,6 +1,5 @@
 """A process that looks on by running totals, in a month of the test's own."""
 
-import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -8,6 +7,7 @@ from datetime import UTC, date, datetime
 from hermes_telemetry.store.totals import REFRESH_S, Totals
 from hermes_telemetry.windows import Clock
 from support.ledger import HandMadeLedger
+from support.threads import wait_for_threads
 
 TODAY = date(2026, 7, 1)
 JULY_31 = date(2026, 7, 31)
@@ -48,7 +48,5 @@ def counted(totals: Totals, watch: Watch, enough: Callable[[], bool]) -> bool:
             break
         watch.seconds += REFRESH_S
         totals.refresh()
-        for thread in threading.enumerate():
-            if thread.name == "telemetry-totals":
-                thread.join(2)
+        wait_for_threads("telemetry-totals")
     return enough()
