@@ -23,6 +23,8 @@ from typing import Any
 
 os.environ["HERMES_TELEMETRY_NO_SETUP"] = "1"
 
+from children import LIMIT_S, settle
+
 from hermes_telemetry.recorder import Recorder
 
 Hooks = Mapping[str, Callable[..., Any]]
@@ -111,13 +113,6 @@ def begun(home: Path, name: str, model: str = LISTED[0], provider: str = LISTED[
     return session
 
 
-def settle() -> None:
-    """Wait for what recorders do beside their hooks."""
-    for thread in threading.enumerate():
-        if thread.name.startswith("telemetry-"):
-            thread.join()
-
-
 def resident_bytes() -> int:
     """Memory of this process; 0 where the system does not say."""
     try:
@@ -150,7 +145,7 @@ def main() -> None:
     def work(number: int) -> None:
         session = Session(hooks, f"{asked.name}-{number}", *LISTED)
         session.call()  # makes the thread's connection
-        began.wait()
+        began.wait(LIMIT_S)
         for count in range(asked.calls - 1):
             if asked.fail and count % 10 == 0:
                 session.fail()
@@ -158,13 +153,15 @@ def main() -> None:
             if asked.pause:
                 time.sleep(asked.pause / 1000)
 
-    workers = [threading.Thread(target=work, args=(n,)) for n in range(asked.threads)]
+    # Daemons: none of them keeps a process that fails from ending.
+    workers = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(asked.threads)]
     for worker in workers:
         worker.start()
     settle()
     print("ready", flush=True)
-    sys.stdin.readline()
-    began.wait()
+    if not sys.stdin.readline():
+        raise SystemExit("nobody is left who wants to know")
+    began.wait(LIMIT_S)
     memory = []
     while any(worker.is_alive() for worker in workers):
         made = sum(map(len, times)) / max(1, asked.threads * (asked.calls - 1))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from children import run
 from figures import Figure, Setting, medians
 from ledgers import LARGE, SMALL, ledger
 
@@ -16,7 +17,7 @@ def group(setting: Setting) -> Iterator[Figure]:
     large, small = ledger(setting, LARGE, fresh=True), ledger(setting, SMALL)
     calls, few = f"{LARGE.of(setting):,} calls", f"{SMALL.of(setting):,} calls"
 
-    def run(number: int) -> dict[str, float]:
+    def once(number: int) -> dict[str, float]:
         out = setting.scratch / str(number)
         return {
             f"forecast of a month, {calls}": _seconds("forecast", "--db", large),
@@ -26,16 +27,18 @@ def group(setting: Setting) -> Iterator[Figure]:
             f"export as CSV, {few}": _seconds("export", out, "--db", small),
         }
 
-    for name, seconds in medians(run(number) for number in range(setting.runs)).items():
+    for name, seconds in medians(once(number) for number in range(setting.runs)).items():
         yield Figure(name, seconds, "s")
 
 
 def _seconds(*words: str | Path) -> float:
     began = time.perf_counter()
-    done = subprocess.run(
+    command = " ".join(map(str, words))
+    done = run(
         [sys.executable, "-m", "hermes_telemetry.commands.cli", *words],
+        command,
         stdout=subprocess.DEVNULL,
     )
     if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, words))}: exit code {done.returncode}")
+        raise SystemExit(f"{command}: exit code {done.returncode}")
     return time.perf_counter() - began

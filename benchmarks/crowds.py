@@ -7,12 +7,13 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from calling import list_its_price
+from children import LIMIT_S, limited
 from figures import Figure, Setting, medians, quantile
 from ledgers import SMALL, copy
 
@@ -74,26 +75,36 @@ def _measure(setting: Setting, home: Path, crowd: Crowd, run: int) -> dict[str, 
     }
 
 
-def call_in_processes(home: Path, names: list[str], options: list[str]) -> list[dict[str, Any]]:
+def call_in_processes(
+    home: Path, names: list[str], options: list[str], limit_s: float = LIMIT_S
+) -> list[dict[str, Any]]:
     """Run `calling.py` once for each name, all at the same time: what each printed."""
     script = Path(__file__).with_name("calling.py")
-    workers = [
-        subprocess.Popen(
-            [sys.executable, script, home, name, *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for name in names
-    ]
-    for worker in workers:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == "ready\n"
-    for worker in workers:
-        assert worker.stdin is not None
-        worker.stdin.write("go\n")
-        worker.stdin.flush()
-    return [json.loads(worker.communicate()[0]) for worker in workers]
+    with ExitStack() as stack:
+        workers = []
+        for name in names:
+            worker = subprocess.Popen(
+                [sys.executable, script, home, name, *options],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            workers.append(stack.enter_context(worker))
+            stack.enter_context(limited(worker, f"calling.py {name!r}", limit_s))
+        for worker in workers:
+            assert worker.stdout is not None
+            said = worker.stdout.readline()
+            if said != "ready\n":
+                raise SystemExit(f"calling.py did not begin, but said {said!r}")
+        for worker in workers:
+            assert worker.stdin is not None
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        answers = [worker.communicate()[0] for worker in workers]
+    failed = [worker.returncode for worker in workers if worker.returncode]
+    if failed:
+        raise SystemExit(f"calling.py: exit code {failed[0]}")
+    return [json.loads(answer) for answer in answers]
 
 
 def _count(home: Path) -> int:

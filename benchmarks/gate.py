@@ -15,18 +15,17 @@ import json
 import logging
 import os
 import sqlite3
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from locked_out import EXCLUSIVELY, HOLD, IN_A_TRANSACTION
+from children import settle
+from locked_out import EXCLUSIVELY, IN_A_TRANSACTION, held
 
 os.environ["HERMES_TELEMETRY_NO_SETUP"] = "1"
 
@@ -209,9 +208,7 @@ def begin(home: Path) -> Hooks:
     hooks["on_session_start"](session_id=CRON, platform="cron")
     hooks["pre_llm_call"](session_id=CRON, platform="cron", sender_id="sender1")
     hooks["subagent_start"](child_session_id=CHILD, parent_session_id=CRON)
-    for thread in threading.enumerate():
-        if thread.name.startswith("telemetry-"):
-            thread.join()
+    settle()
     return hooks
 
 
@@ -270,23 +267,6 @@ def fill(home: Path, calls: int) -> None:
     with closing(sqlite3.connect(database_path(home))) as conn, conn:
         for statement in FILL:
             conn.execute(statement, values)
-
-
-@contextmanager
-def held(path: Path, statements: tuple[str, ...]) -> Iterator[None]:
-    """Another process holds the ledger in the block."""
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path), *statements],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
-    try:
-        yield
-    finally:
-        holder.communicate("")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from children import run
 from figures import Figure, Setting
 from ledgers import LARGE
 
@@ -20,10 +21,11 @@ _CASE = re.compile(
 def group(setting: Setting) -> Iterator[Figure]:
     calls, asked = LARGE.of(setting), setting.size(2000, 20)
     options = ("--calls", calls, "--asked", asked, "--seconds", setting.size(60, 1))
-    done = subprocess.run(
+    done = run(
         [sys.executable, Path(__file__).with_name("gate.py"), *map(str, options)],
+        "gate.py",
+        limit_s=900,
         stdout=subprocess.PIPE,
-        text=True,
     )
     cases = list(_CASE.finditer(done.stdout))
     if not cases or done.returncode not in (0, 1):

@@ -15,6 +15,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from children import limited
+
 from hermes_telemetry.commands.parser import build_parser
 
 GOAL_SECONDS = 0.25
@@ -50,7 +52,8 @@ def user_seconds(arguments: list[str], runs: int) -> float:
     taken = []
     for _ in range(runs):
         process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
+        with limited(process, " ".join(arguments)):
+            _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise SystemExit(f"{arguments} exited with {process.returncode}")

@@ -16,16 +16,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 os.environ["HERMES_TELEMETRY_NO_SETUP"] = "1"
+
+from children import limited
 
 from hermes_telemetry.paths import database_path
 from hermes_telemetry.recorder import Recorder
 from hermes_telemetry.store.migrations import migrate
 
-HOLD = """
+_HOLD = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 for statement in sys.argv[2:]:
@@ -57,29 +60,41 @@ def measure(home: Path, statements: tuple[str, ...], warm: bool, asked: argparse
     fire = Recorder(home).hooks()["post_api_request"]
     if warm:
         call(fire, 0)
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path), *statements],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
     times = []
-    until = time.monotonic() + asked.seconds
-    for number in range(1, asked.hooks + 1):
-        began = time.perf_counter()
-        call(fire, number)
-        times.append((time.perf_counter() - began) * 1000)
-        left = until - time.monotonic()
-        if left > 0:
-            time.sleep(left / (asked.hooks - number + 1))
-    holder.communicate("")
+    with held(path, statements):
+        until = time.monotonic() + asked.seconds
+        for number in range(1, asked.hooks + 1):
+            began = time.perf_counter()
+            call(fire, number)
+            times.append((time.perf_counter() - began) * 1000)
+            left = until - time.monotonic()
+            if left > 0:
+                time.sleep(left / (asked.hooks - number + 1))
     call(fire, asked.hooks + 1)
     rows = sqlite3.connect(path).execute("select count(*) from llm_calls").fetchone()[0]
     after = sorted(times[1:])
     p99 = after[int(len(after) * 0.99)]
     return f"{times[0]:9.1f} {statistics.median(after):8.1f} {p99:8.1f} {after[-1]:9.1f} {rows:6}"
+
+
+@contextmanager
+def held(path: Path, statements: tuple[str, ...]) -> Iterator[None]:
+    """Another process holds the ledger in the block."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(path), *statements],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        with limited(holder, "taking the ledger's lock"):
+            if holder.stdout.readline() != "held\n":
+                raise SystemExit("the ledger's lock could not be taken")
+        try:
+            yield
+        finally:
+            with limited(holder, "giving the ledger's lock back"):
+                holder.communicate("")
 
 
 def call(fire: Callable[..., object], number: int) -> None:

@@ -6,12 +6,15 @@ import html
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from statistics import median
 
 from figures import Figure, Setting, medians
-from ledgers import LARGE, ledger
+from ledgers import LARGE, end, ledger
 from serving import Served
+
+from hermes_telemetry.windows import local_day, machine_zone
 
 PAGES = {
     "overview": "/-/telemetry",
@@ -19,6 +22,9 @@ PAGES = {
     "charts": "/-/telemetry/charts",
     "prune": "/-/telemetry/prune",
 }
+# As on the last day of the longest month: without a period the pages show this month, of which
+# there is nearly nothing on its first days.
+_DAYS = 31
 TABLE = "/telemetry/llm_calls"
 QUERIES = tuple(f"/telemetry/{name}" for name in ("cost_by_day", "cost_by_model", "cost_per_turn"))
 _BROWSERS = 8
@@ -29,22 +35,31 @@ _PICTURE = re.compile(r'(?:src|srcset)="([^" ]+\.svg[^" ]*)"')
 
 def group(setting: Setting) -> Iterator[Figure]:
     path = ledger(setting, LARGE, fresh=True)
-    found = medians([_one_server(path) for _ in range(setting.runs)])
+    period = _period(path)
+    found = medians([_one_server(path, period) for _ in range(setting.runs)])
     for name in PAGES:
         yield Figure(f"page {name}: cold", found[f"{name} cold"], "ms", 600)
         yield Figure(f"page {name}: warm", found[f"{name} warm"], "ms", 100)
     yield Figure("a chart, its data known and the engine running", found["chart"], "ms", 200)
     yield Figure("  the slowest of the charts", found["slowest chart"], "ms")
     yield Figure("table page of llm_calls: warm", found["table"], "ms", 150)
-    refused, worst = _at_once(path)
+    refused, worst = _at_once(path, period)
     yield Figure(f"{_BROWSERS} browsers at once: answers that are none", refused, "", 0)
     yield Figure(f"{_BROWSERS} browsers at once: the longest wait", worst, "ms")
 
 
-def _one_server(path: Path) -> dict[str, float]:
+def _period(path: Path) -> str:
+    """The last `_DAYS` days of the ledger at `path`, as the address of a page asks for them."""
+    last = local_day(end(path), machine_zone())
+    first = last - timedelta(days=_DAYS - 1)
+    return f"?since={first}&until={last}"
+
+
+def _one_server(path: Path, period: str) -> dict[str, float]:
     """Each page on a server that has not shown it before, then again, and then what it shows."""
     found = {}
-    for name, address in PAGES.items():
+    for name, page in PAGES.items():
+        address = page + period
         # Pages share what they have read: each is the first of a server of its own.
         with Served(path) as served:
             for first in _WARM_UP:
@@ -67,11 +82,11 @@ def _pictures(served: Served, page: str) -> dict[str, float]:
     return {"chart": median(times), "slowest chart": max(times)}
 
 
-def _at_once(path: Path) -> tuple[int, float]:
+def _at_once(path: Path, period: str) -> tuple[int, float]:
     """How many of the answers that eight browsers want at the same time are errors, and how many
     milliseconds the longest took.
     """
-    wanted = (PAGES["overview"], *QUERIES)
+    wanted = (PAGES["overview"] + period, *QUERIES)
     with Served(path) as served, ThreadPoolExecutor(_BROWSERS) as browsers:
         served.ms(_WARM_UP[0])
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from calling import Session, begun, list_its_price
+from children import limited
 from figures import Figure, Setting, medians, quantile
 
 from hermes_telemetry.paths import database_path
@@ -68,7 +69,8 @@ def _measure(setting: Setting, rows: int, number: int) -> dict[str, float]:
         ],
         stdout=subprocess.DEVNULL,
     )
-    times = _write_beside(pruning, session)
+    with limited(pruning, "prune"):
+        times = _write_beside(pruning, session)
     seconds = time.perf_counter() - began
     if pruning.returncode:
         raise SystemExit(f"prune exited with {pruning.returncode}")

@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
+from children import limited
+
 _PATIENCE_S = 60
 
 
@@ -37,12 +39,13 @@ class Served:
             text=True,
         )
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith("Address: "):
-                self._address = urlsplit(line.split()[1])
-                break
-        else:
-            raise SystemExit(f"serve did not start: exit code {self._process.wait()}")
+        with limited(self._process, "the start of serve"):
+            for line in self._process.stdout:
+                if line.startswith("Address: "):
+                    self._address = urlsplit(line.split()[1])
+                    break
+            else:
+                raise SystemExit(f"serve did not start: exit code {self._process.wait()}")
 
     def __enter__(self) -> Self:
         return self
@@ -53,8 +56,9 @@ class Served:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._process.terminate()
-        self._process.communicate()
+        with limited(self._process, "the end of serve"):
+            self._process.terminate()
+            self._process.communicate()
 
     def get(self, path: str) -> Answer:
         """The answer to GET, as a browser that connects anew."""

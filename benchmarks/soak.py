@@ -10,9 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 
 from calling import list_its_price
+from children import LIMIT_S
 from crowds import call_in_processes
 from figures import Figure, Setting
 from ledgers import SMALL, copy
@@ -28,6 +31,7 @@ _THREADS = 20
 _READERS = 2
 _PAUSE_MS = 20
 _READ_EVERY_S = 0.1
+_LIMIT_S = 900
 _PRUNED_AFTER = timedelta(seconds=2)
 # Until then caches and each thread's own stock of freed memory fill up.
 _SETTLED = 0.5
@@ -44,7 +48,7 @@ def group(setting: Setting) -> Iterator[Figure]:
         served.ms(PAGES["overview"])
         beside = _Beside(path, served)
         with beside:
-            (answer,) = call_in_processes(home, ["soak"], list(map(str, options)))
+            (answer,) = call_in_processes(home, ["soak"], list(map(str, options)), _LIMIT_S)
     title = f"soak, {calls:,} calls by {_THREADS} threads"
     growth = _growth(answer["memory"])
     yield Figure(f"{title}: its memory's growth", growth, "×", 1.1)
@@ -67,8 +71,11 @@ class _Beside:
         self._path = path
         self._served = served
         self._ended = threading.Event()
-        self._threads = [threading.Thread(target=self._prune)]
-        self._threads += [threading.Thread(target=self._read, args=(n,)) for n in range(_READERS)]
+        works = {"prune": self._prune}
+        works |= {f"reader {n}": partial(self._read, n) for n in range(_READERS)}
+        self._threads = [
+            threading.Thread(target=work, name=name, daemon=True) for name, work in works.items()
+        ]
         self._began = time.monotonic()
 
     def __enter__(self) -> None:
@@ -78,16 +85,20 @@ class _Beside:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         for thread in self._threads:
-            thread.join()
+            thread.join(LIMIT_S)
+            if thread.is_alive():
+                raise SystemExit(f"{thread.name} hung: still at work after {LIMIT_S:g} s")
         whole = time.monotonic() - self._began
         self.memory = [(at / whole, resident) for at, resident in self.memory]
 
     def _read(self, number: int) -> None:
         wanted = (*PAGES.values(), *QUERIES, TABLE)
         while not self._ended.wait(_READ_EVERY_S):
-            answer = self._served.get(wanted[number % len(wanted)])
+            try:
+                self.refused += self._served.get(wanted[number % len(wanted)]).status != 200
+            except (OSError, HTTPException):  # such as a time-out
+                self.refused += 1
             self.read += 1
-            self.refused += answer.status != 200
             number += 1
             self.memory.append((time.monotonic() - self._began, self._served.resident_bytes()))
 

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from children import limited
 from figures import Figure, Setting
 
 _LIMIT_MS = 50
@@ -70,7 +71,8 @@ def _start(python: Path, user: Path, enabled: bool) -> float:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    _, status, usage = os.wait4(process.pid, 0)
+    with limited(process, "hermes chat"):
+        _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"hermes chat exited with {process.returncode}")

@@ -1,9 +1,10 @@
 /*
 title: Runs of a cron job
 description: >-
-  The newest 1,000 runs of one job that started in the window, each with the whole cost of itself
-  and of the subagents below it. As in cron_attribution a session counts once: in its own job, else
-  in the run that its tree began with. Lost: it says running, but had no call for six hours.
+  The newest 1,000 runs of one job, given by its id or its name, that started in the window, each
+  with the whole cost of itself and of the subagents below it. As in cron_attribution a session
+  counts once: in its own job, else in the run that its tree began with. Lost: it says running, but
+  had no call for six hours.
 parameters:
   cron_job_id: {kind: cron_job, default: no rows}
   since: {kind: since, default: no bound}
@@ -63,7 +64,8 @@ with recursive
   members(run_id, session_id) as (
     select session_id, session_id
     from runs
-    where cron_job_id = nullif(:cron_job_id, '')
+    -- Given by its id or by its name; several jobs may have that.
+    where cron_job_id in (select value from json_each(cron_job_ids(:cron_job_id)))
       and started_at >= (select since_utc from bounds)
       and started_at < (select until_utc from bounds)
     union all

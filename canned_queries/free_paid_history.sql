@@ -100,24 +100,25 @@ with
     )
   ),
   -- Two arms, because one condition for both would not search the provider. Bounds are prefixes:
-  -- the flip's own call counts.
-  spent(model, provider, usd, calls, priced_calls) as materialized (
-    select history.model, history.provider, sum(call.cost_usd), count(*), count(call.cost_usd)
-    from history
+  -- the flip's own call counts. Read flip by flip the calls, which are many, need no sorting into
+  -- groups.
+  spent(paid_model, provider, usd, calls, priced_calls) as materialized (
+    select flip.model, flip.provider, sum(call.cost_usd), count(*), count(call.cost_usd)
+    from free_paid_transitions as flip
     cross join llm_calls as call
-      on call.model = history.paid_model
-      and call.provider = history.provider
-      and call.ts >= substr(history.flipped_at, 1, 19)
-    where history.provider <> ''
-    group by history.model, history.provider
+      on call.model = flip.model
+      and call.provider = flip.provider
+      and call.ts >= substr(flip.detected_at, 1, 19)
+    where flip.provider <> ''
+    group by flip.rowid
     union all
-    select history.model, history.provider, sum(call.cost_usd), count(*), count(call.cost_usd)
+    select history.paid_model, '', sum(call.cost_usd), count(*), count(call.cost_usd)
     from history
     cross join llm_calls as call
       on call.model = history.paid_model
       and call.ts >= substr(history.flipped_at, 1, 19)
     where history.provider = ''
-    group by history.model, history.provider
+    group by history.paid_model
   )
 select
   history.model,
@@ -133,6 +134,6 @@ select
   coalesce(spent.calls - spent.priced_calls, 0) as unpriced_calls
 from history
 left join spent
-  on spent.model = history.model
+  on spent.paid_model = history.paid_model
   and spent.provider = history.provider
 order by history.flipped_at desc, history.first_free_seen_at desc, history.model, history.provider

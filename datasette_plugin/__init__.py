@@ -22,6 +22,7 @@ from . import (
     queries,
     query_page,
     saved_charts,
+    saved_charts_access,
     sqlfunctions,
 )
 
@@ -77,13 +78,13 @@ def register_actions():
 
 @hookimpl(optionalhook=True)
 def permission_allowed(datasette, actor, action, resource):
-    refused = saved_charts.refused(datasette, actor, action, resource)
+    refused = saved_charts_access.refused(datasette, actor, action, resource)
     return refused or access.configured(datasette, actor, action, resource)
 
 
 @hookimpl(optionalhook=True)
 def permission_resources_sql(datasette, actor, action):
-    return saved_charts.refusing_rule(datasette, actor, action)
+    return saved_charts_access.refusing_rule(datasette, actor, action)
 
 
 @hookimpl(optionalhook=True, tryfirst=True)  # first is merged first: any later plugin's query wins

@@ -51,9 +51,9 @@ def configured(datasette: Datasette, actor: dict | None, action: str, database: 
 def require_same_site(datasette: Datasette, request: Any) -> None:
     """Raises Forbidden for what a page of another site makes a browser send.
 
-    0.65 looks for its token only where a cookie comes along, so that who is known by anything else
-    (his address, a password that the browser remembers) would not be protected. A token in the
-    request is nothing that another site's page could add.
+    0.65 asks for its token only where a cookie comes along: readers who are known by anything else
+    (their address, a password that the browser remembers) would not be protected. A bearer token
+    is nothing that another site's page could add.
     """
     if request.headers.get("authorization", "").lower().startswith("bearer "):
         return

@@ -23,7 +23,7 @@ _NEWEST_BY = {
     "known_free_models": "first_seen_at",
     "free_paid_transitions": "detected_at",
     "model_unavailable_alerts": "last_seen_at",
-    "budget_alerts": "id",
+    "budget_alerts": "fired_at",
     "pricing_snapshots": "id",
     "prices_used": "id",
     "llm_call_prices": "call_id",

@@ -22,7 +22,7 @@ _KINDS = {
     "model": "identifier of a model",
     "session": "identifier of a session",
     "turn": "identifier of a turn",
-    "cron_job": "identifier of a cron job",
+    "cron_job": "identifier or name of a cron job",
     "number": "a whole number from 1",
 }
 _SELF_EVIDENT = {"text", "id", "count"}

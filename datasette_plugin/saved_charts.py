@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +21,7 @@ from weakref import WeakKeyDictionary
 from hermes_telemetry.store.locking import begin_immediate, is_busy
 from hermes_telemetry.windows import timestamp
 
-from . import compat, ledgers
+from . import ledgers
 from .queries import CHART_KEYS
 
 if TYPE_CHECKING:
@@ -93,14 +92,18 @@ async def attach(datasette: Datasette) -> Database | None:
         return None
     if _among_attached(datasette, file) is None:
         await asyncio.to_thread(_require_readable, file)
-    attached = _among_attached(datasette, file)  # or perhaps meanwhile, by another request
-    if attached is None:
+    found = _among_attached(datasette, file)  # or perhaps meanwhile, by another request
+    if found is None:
         from datasette.database import Database
 
-        new = Database(datasette, path=str(file), is_mutable=True)
-        attached = datasette.add_database(new)
-    _ATTACHED[datasette] = attached
-    return attached
+        found = datasette.add_database(Database(datasette, path=str(file), is_mutable=True))
+    _ATTACHED[datasette] = found
+    return found
+
+
+def attached(datasette: Datasette) -> Database | None:
+    """The file's database in Datasette, if it is attached by now."""
+    return _ATTACHED.get(datasette)
 
 
 def _among_attached(datasette: Datasette, file: Path) -> Database | None:
@@ -125,8 +128,8 @@ async def saved(datasette: Datasette) -> list[SavedChart]:
 
     Raises sqlite3.Error, and ValueError for a row that was not written here.
     """
-    attached = await attach(datasette)
-    return await attached.execute_fn(_read) if attached else []
+    database = await attach(datasette)
+    return await database.execute_fn(_read) if database else []
 
 
 def of_file(file: Path) -> list[SavedChart]:
@@ -220,62 +223,10 @@ async def _write(datasette: Datasette, change: Callable[[Any], Any]) -> Any:
             return change(Database(conn).table(_TABLE))
 
     try:
-        attached = await attach(datasette)
-        if attached and not attached.is_mutable:
+        database = await attach(datasette)
+        if database and not database.is_mutable:
             raise NotWritableError(f"{FILE} is served as immutable")
         return await asyncio.to_thread(write)
     except sqlite3.Error as error:
         why = f"{FILE} cannot be written in {file.parent}: {error}"
         raise NotWritableError(why, is_busy(error)) from error
-
-
-# --- who may see the file, which tells of every ledger: whoever may see them all
-
-# What is asked of a database, its tables and queries before any of its rows is shown.
-_SHOWING = ("view-database", "view-table", "view-query", "execute-sql")
-_IS_ASKING: ContextVar[bool] = ContextVar("is_asking", default=False)
-
-
-def refused(
-    datasette: Datasette, actor: dict | None, action: str, resource: Any
-) -> Awaitable[bool | None] | None:
-    """Datasette 0.65's answer for the file: False for whom it is not; None: it has none."""
-    attached = _ATTACHED.get(datasette)
-    place = resource[0] if isinstance(resource, tuple) else resource
-    if attached is None or action not in _SHOWING or place != attached.name:
-        return None
-
-    async def answer() -> bool | None:
-        return None if await _may_see_all(datasette, actor) else False
-
-    return answer()
-
-
-def refusing_rule(datasette: Datasette, actor: dict | None, action: str) -> Awaitable[Any] | None:
-    """The same as a rule of Datasette 1.0."""
-    attached = _ATTACHED.get(datasette)
-    if attached is None or action not in _SHOWING or _IS_ASKING.get():
-        return None
-
-    async def rule() -> Any:
-        from datasette.permissions import PermissionSQL
-
-        # The rule is not for one database but for an action, also when it is a ledger's.
-        token = _IS_ASKING.set(True)
-        try:
-            if await _may_see_all(datasette, actor):
-                return None
-        finally:
-            _IS_ASKING.reset(token)
-        sql = "select :saved_charts as parent, null as child, 0 as allow, :why as reason"
-        why = "it tells of ledgers that are not shown"
-        return PermissionSQL(sql, {"saved_charts": attached.name, "why": why})
-
-    return rule()
-
-
-async def _may_see_all(datasette: Datasette, actor: dict | None) -> bool:
-    for name, _ in ledgers.of(datasette).items():
-        if not await compat.can_view_database(datasette, actor, name):
-            return False
-    return True

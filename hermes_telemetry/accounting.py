@@ -164,16 +164,22 @@ class Accounting:
         self, served: _Served, usage: Usage, estimate: Estimate, session_id: str, ts: str
     ) -> list[Write]:
         """What a call shows of its model: that it is free, or free no longer."""
-        found: list[Write] = []
-        of_model: dict[str, Any] = {"model": served.model, "provider": served.provider or ""}
-        if is_free_call(usage, estimate):
-            # No known provider is not every provider, which is what '' says there.
-            if served.provider and self._turns.first_time("free", served.model, served.provider):
-                found.append(Write("record_free_model", {**of_model, "ts": ts}))
-        elif is_paid_call(usage, estimate):
-            paid = {"session_id": session_id, "cost_usd": estimate.cost_usd, "ts": ts}
-            found.append(Write(_PAID, {**of_model, **paid}))
-        return found
+        # No known provider is not every provider, which is what '' says there.
+        found: dict[str, Any] = {
+            "model": served.model,
+            "provider": served.provider or "",
+            "ts": ts,
+        }
+        if is_paid_call(usage, estimate):
+            found |= {"session_id": session_id, "cost_usd": estimate.cost_usd}
+            return [Write(_PAID, found)]
+        if (
+            is_free_call(usage, estimate)
+            and served.provider
+            and self._turns.first_time("free", served.model, served.provider)
+        ):
+            return [Write("record_free_model", found)]
+        return []
 
     @staticmethod
     def notices(writes: Sequence[Write], results: Sequence[Any]) -> list[str]:
@@ -186,7 +192,7 @@ class Accounting:
                 declared=result == "declared",
             )
             for write, result in zip(writes, results, strict=False)
-            if write.name == _PAID and result is not None
+            if result is not None and write.name == _PAID
         ]
 
 

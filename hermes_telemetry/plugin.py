@@ -2,7 +2,8 @@
 commands and ``hermes telemetry``.
 
 Every ``hermes`` word registers plugins, also those that call no model. The recorder and all that it
-needs are therefore imported by the first hook that fires, a command by its first use.
+needs are therefore imported by the first hook that has something to record, a command by its first
+use.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _SLASH_COMMANDS = {
         "[pricing auto|minimal|skip] [budget default|custom|skip]",
     ),
 }
+
+# A chat that is left before its first turn ends no session: no reason to load the recorder.
+_ENDINGS = {"on_session_finalize", "on_session_reset"}
 
 _registered = False
 _context: Any = None
@@ -90,6 +94,8 @@ def current_profile() -> str | None:
 
 def _callback(name: str) -> Callable[..., Any]:
     def hook(**payload: Any) -> Any:
+        if _shared is None and name in _ENDINGS and not payload.get("session_id"):
+            return None
         recorder = _recorder()
         return None if recorder is None else recorder.hooks()[name](**payload)
 

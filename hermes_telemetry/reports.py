@@ -1,4 +1,4 @@
-"""Every figure that is shown anywhere, from its one definition: a file in ``canned_queries/``.
+"""The figures of all reports, each from its one definition: a file in ``canned_queries/``.
 
 A file holds one read-only SELECT behind a front matter: a YAML document in a leading SQL comment
 that says what the query answers, its parameters, the unit of each column, where each amount's calls
@@ -8,6 +8,7 @@ Datasette pages all run these files.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from typing import Any
 import yaml
 
 from .budget.config import configured_time_zone
-from .cron_jobs import cron_job_name
+from .cron_jobs import cron_job_ids, cron_job_name
 from .paths import budget_path
 from .windows import SYSTEM_CLOCK, Clock, Window, bound, day_start_utc, machine_zone, time_zone
 
@@ -136,6 +137,8 @@ def prepare_connection(conn: sqlite3.Connection, zone: str, clock: Clock = SYSTE
     - ``lost_before_utc()``: a run that says ``running`` is lost when its start and its last call
       lie before this bound, `LOST_AFTER` ago
     - ``cron_job_name(id)``: the name the host gave a cron job, else its id
+    - ``cron_job_ids(word)``: the ids of the jobs that a reader's word means, its own where the host
+      knows none, as a JSON array; empty for ''
 
     Declared deterministic, which SQLite takes as "within one statement".
     """
@@ -149,6 +152,9 @@ def prepare_connection(conn: sqlite3.Connection, zone: str, clock: Clock = SYSTE
     def start_of_day(day: str | None, zone: str) -> str | None:
         return None if day is None else day_start_utc(day, zone)
 
+    def ids_of(word: str | None) -> str:
+        return json.dumps((cron_job_ids(word) or [word]) if word else [])
+
     def lost_before_utc() -> str:
         return bound(clock.now() - LOST_AFTER)
 
@@ -158,6 +164,7 @@ def prepare_connection(conn: sqlite3.Connection, zone: str, clock: Clock = SYSTE
     conn.create_function("window_end_utc", 2, window_end_utc, deterministic=True)
     conn.create_function("lost_before_utc", 0, lost_before_utc, deterministic=True)
     conn.create_function("cron_job_name", 1, cron_job_name, deterministic=True)
+    conn.create_function("cron_job_ids", 1, ids_of, deterministic=True)
 
 
 def unavailable(conn: sqlite3.Connection, query: Query) -> str | None:

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -79,7 +80,7 @@ class ScopeLimits:
     overrides: Mapping[str, Limits] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Budget:
     """A budget.yaml as it was read; without arguments one that limits nothing.
 
@@ -116,9 +117,9 @@ class Budget:
         limits = self.limits.get(scope)
         return () if limits is None else tuple(limits.overrides)
 
-    @property
+    @cached_property
     def has_limits(self) -> bool:
-        """True if anything is limited at all."""
+        """True if anything is limited at all: asked after every call."""
         nothing = Limits()
         return any(
             limits != nothing

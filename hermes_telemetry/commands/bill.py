@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import periods
 from .options import InputError, add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from .bill_csv import Charge
     from .options import Commands
 
-_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
 # "-20260701" and "-2026-07-01": the provider bills a dated id where the host asked for the plain.
 _DATE = re.compile(r"[-@]20\d\d-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])$")
 # Sums of floats; the ledger is right to the nano-dollar.
@@ -35,7 +37,10 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("--csv", metavar="FILE", required=True, help="the export, with a header")
     parser.add_argument(
-        "--month", metavar="YYYY-MM", type=_month, help="only that month (default: all its days)"
+        "--month",
+        metavar="YYYY-MM",
+        type=periods.month,
+        help="only that month (default: all its days)",
     )
     parser.add_argument(
         "--provider",
@@ -129,19 +134,13 @@ def run(namespace: argparse.Namespace) -> int:
     return 0
 
 
-def _month(text: str) -> str:
-    if not _MONTH.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no month (2026-07)")
-    return text
-
-
-def _period(month: str | None, charges: Sequence[Charge]) -> tuple[str, str]:
+def _period(month: date | None, charges: Sequence[Charge]) -> tuple[str, str]:
     """First and last day that are compared."""
     if month is not None:
         from calendar import monthrange
 
-        _, days = monthrange(int(month[:4]), int(month[5:]))
-        return f"{month}-01", f"{month}-{days}"
+        _, days = monthrange(month.year, month.month)
+        return month.isoformat(), month.replace(day=days).isoformat()
     if not charges:
         raise InputError("the export holds no line: say which --month to compare")
     return min(charge.day for charge in charges), max(charge.day for charge in charges)

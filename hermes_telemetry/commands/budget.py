@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import math
 import sys
 from collections.abc import Iterator
@@ -16,10 +15,10 @@ from .options import (
     SCOPES,
     WINDOWS,
     InputError,
-    OneLineParser,
     Screen,
     add_command,
     add_db_option,
+    add_inherited_options,
     ledger_path,
     screen,
 )
@@ -58,7 +57,7 @@ def add_parser(commands: Commands) -> Commands:
         handler=run_check,
     )
     check.add_argument("--scope", choices=SCOPES, help="only the limits of this scope")
-    add_shared_options(check)
+    add_inherited_options(check)
     change = add_command(
         actions,
         "set",
@@ -87,14 +86,6 @@ def add_parser(commands: Commands) -> Commands:
     return actions
 
 
-def add_shared_options(parser: OneLineParser) -> None:
-    """`--json` and `--db`, which `budget` itself takes as well."""
-    parser.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object"
-    )
-    add_db_option(parser, argparse.SUPPRESS)
-
-
 def run(namespace: argparse.Namespace) -> int:
     """Prints the limits that are in force and where each of them stands."""
     from . import limits, zeros
@@ -104,8 +95,9 @@ def run(namespace: argparse.Namespace) -> int:
         if namespace.json:
             shown.to.write(json.dumps(answer, indent=2) + "\n")
             return 0
-        _say_limits(shown, file)
-        shown.to.write("\n")
+        limits.say_fault(shown, file)
+        if file.error is None:
+            _say_limits(shown, file)
         limits.write_standings(shown, answer["budgets"])
         if not all(each["spent_usd"] for each in answer["budgets"]):
             (month,) = (each for each in answer["budgets"][:2] if each["window"] == "monthly")
@@ -178,35 +170,23 @@ def _standings(
 ) -> Iterator[tuple[dict[str, Any], BudgetFile, sqlite3.Connection]]:
     """The object of `budget --json`, the file it was judged by, and the ledger."""
     from ..budget.answers import standings
-    from ..budget.config import BudgetFile
-    from ..paths import budget_path
-    from ..reports import configured_zone
     from ..windows import SYSTEM_CLOCK
     from .figures import asking
+    from .limits import budget_and_zone
 
     path = ledger_path(namespace)
-    with _quiet():
-        zone = configured_zone(database=path)
-        file = BudgetFile(budget_path(path))
-        with asking(path, zone) as ledger:
-            yield standings(ledger, file, path, zone, SYSTEM_CLOCK.now()), file, ledger
+    file, zone = budget_and_zone(path)
+    with asking(path, zone) as ledger:
+        yield standings(ledger, file, path, zone, SYSTEM_CLOCK.now()), file, ledger
 
 
 def _say_limits(shown: Screen, file: BudgetFile) -> None:
     from . import limits, output
 
-    budget = file.current()
-    if file.error is None:
-        output.say(shown, f"Limits in {file.path}:")
-        for line in list(limits.in_force(budget)) or ["nothing is limited"]:
-            output.say(shown, f"- {line}")
-        return
-    output.say(shown, file.error)
-    output.say(
-        shown,
-        "Until this is corrected, a host that runs keeps the limits that it read before; one that"
-        " starts enforces nothing.",
-    )
+    output.say(shown, f"Limits in {file.path}:")
+    for line in list(limits.in_force(file.current())) or ["nothing is limited"]:
+        output.say(shown, f"- {line}")
+    shown.to.write("\n")
 
 
 def _amount(text: str) -> float | None:
@@ -219,14 +199,3 @@ def _amount(text: str) -> float | None:
     if not (math.isfinite(amount) and amount >= 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not an amount in USD, 0 or more, nor none")
     return amount
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keeps what is shown as a part of the answer from being logged to the terminal as well."""
-    logger, handler = logging.getLogger("hermes_telemetry"), logging.NullHandler()
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .options import add_command, add_db_option, ledger_path, screen
+from .options import add_command, add_inherited_options, ledger_path, screen
 
 if TYPE_CHECKING:
     import sqlite3
@@ -25,29 +25,24 @@ def add_parser(commands: Commands) -> None:
         example="--json",
         handler=run,
     )
-    parser.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object"
-    )
-    add_db_option(parser, argparse.SUPPRESS)
+    add_inherited_options(parser)
 
 
 def run(namespace: argparse.Namespace) -> int:
     """Prints the jobs that the host has and those that spent something this month."""
-    from ..budget.config import load_budget
-    from ..paths import budget_path
-    from ..reports import configured_zone
-    from . import output
+    from . import limits, output
     from .figures import asking
 
     path = ledger_path(namespace)
-    budget = load_budget(budget_path(path))
-    zone = configured_zone(database=path)
+    file, zone = limits.budget_and_zone(path)
     with asking(path, zone) as ledger:
-        jobs = _jobs(ledger, budget, zone)
+        jobs = _jobs(ledger, file.current(), zone)
     shown = screen(namespace)
     if namespace.json:
-        shown.to.write(json.dumps({"timezone": zone, "jobs": jobs}, indent=2) + "\n")
+        content = {"timezone": zone, "config_error": file.error, "jobs": jobs}
+        shown.to.write(json.dumps(content, indent=2) + "\n")
         return 0
+    limits.say_fault(shown, file)
     if not jobs:
         output.say(shown, "The host has no cron jobs, and none spent anything this month.")
         return 0

@@ -49,16 +49,16 @@ def run(namespace: argparse.Namespace) -> int:
     """Writes the files, all of them or none, and says how many rows each has."""
     from contextlib import closing
 
-    from ..store import exporting, files, maintenance
+    from ..store import exporting, maintenance
+    from .periods import since_bound
     from .progress import Progress
 
     if not namespace.folder:  # as a variable that is not set makes it; Path("") is this folder
         raise InputError("name a folder for the files")
     path, folder = ledger_path(namespace), Path(namespace.folder)
-    with closing(files.open_ledger(path)) as ledger:
-        maintenance.require_current(ledger, path)
+    with closing(maintenance.open_current(path)) as ledger:
         ledger.execute("begin")  # one moment for all files, whatever is recorded meanwhile
-        since = _since(namespace.since, path)
+        since = since_bound(namespace.since, path)
         selects = exporting.selects(ledger)
         targets = {name: folder / f"{name}.{namespace.format}" for name in selects}
         _claim(folder, targets.values())
@@ -77,17 +77,6 @@ def run(namespace: argparse.Namespace) -> int:
     for name, count in rows.items():
         print(f"{targets[name]}: {count:,} rows")
     return 0
-
-
-def _since(text: str, path: Path) -> str:
-    from .. import reports
-    from ..windows import SYSTEM_CLOCK, Window, bound
-
-    zone = reports.configured_zone(database=path)
-    try:
-        return bound(Window.asked(text, "", None, zone, SYSTEM_CLOCK.now()).start)
-    except ValueError as error:
-        raise InputError(f"--since: {error}") from error
 
 
 def _claim(folder: Path, targets: Iterable[Path]) -> None:

@@ -11,7 +11,13 @@ from .options import ledger_path
 
 _PROJECT = __name__.removesuffix("commands.faults")
 _CHECK_BOTH = "check the permissions of the file and its folder"
-_NO_ACCESS = {"SQLITE_READONLY": "written", "SQLITE_CANTOPEN": "opened"}
+# What SQLite says of the ledger, by the beginning of its error's name: in words, and what to do.
+_OF_SQLITE = {
+    "SQLITE_READONLY": ("cannot be written", _CHECK_BOTH),
+    "SQLITE_CANTOPEN": ("cannot be opened", _CHECK_BOTH),
+    "SQLITE_FULL": ("cannot be written", "make room on its disk"),
+    "SQLITE_BUSY": ("is locked by another program", "try again when that is done"),
+}
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ADVICE = {
     errno.EROFS: "name a place that can be written",
@@ -29,9 +35,9 @@ def explained(error: Exception, namespace: argparse.Namespace | None = None) -> 
     code = getattr(error, "sqlite_errorname", "")
     if code.startswith("SQLITE_CORRUPT"):
         return f"{error}: `hermes-telemetry doctor` says what is damaged"
-    for prefix, what in _NO_ACCESS.items():
+    for prefix, (what, advice) in _OF_SQLITE.items():
         if code.startswith(prefix):
-            return f"the ledger{_named(namespace)} cannot be {what}: {_CHECK_BOTH}"
+            return f"the ledger{_named(namespace)} {what}: {advice}"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return _of_a_file(error, error.strerror)
     return f"{type(error).__name__}: {error}"

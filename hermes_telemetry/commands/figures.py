@@ -27,22 +27,6 @@ class Figure:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def require_window(given: Mapping[str, str], zone: str) -> None:
-    """InputError where `until` lies before `since`: an empty answer would look like no spend.
-
-    What is no bound at all is left for `ask` to name.
-    """
-    from ..windows import SYSTEM_CLOCK, Window  # here, so that a test can set the clock
-
-    since, until = given.get("since", ""), given.get("until", "")
-    try:
-        window = Window.asked(since, until, None, zone, SYSTEM_CLOCK.now())
-    except ValueError:
-        return
-    if window.start >= window.end:
-        raise InputError(f"until: {until!r} lies before since: {since!r}")
-
-
 @contextmanager
 def asking(path: Path, zone: str) -> Iterator[sqlite3.Connection]:
     """The ledger at `path`, ready for `ask`; local days are those of `zone`.

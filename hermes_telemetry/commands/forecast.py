@@ -52,16 +52,12 @@ def run(namespace: argparse.Namespace) -> int:
     """Prints the projection, or what came of earlier ones."""
     from ..budget.answers import standing
     from ..budget.backtest import backtest_of
-    from ..budget.config import load_budget
-    from ..paths import budget_path
-    from ..reports import configured_zone
     from ..windows import SYSTEM_CLOCK, local_day
-    from . import output
+    from . import limits, output
     from .figures import asking
 
     path = ledger_path(namespace)
-    budget = load_budget(budget_path(path))
-    zone = configured_zone(database=path)
+    file, zone = limits.budget_and_zone(path)
     now = SYSTEM_CLOCK.now()
     with asking(path, zone) as ledger:
         scope, window = namespace.scope, namespace.window
@@ -72,14 +68,17 @@ def run(namespace: argparse.Namespace) -> int:
             came = backtest_of(ledger, (scope, scope_id), window, zone, today)
             content, lines = asdict(came), _came_of(came, window)
         else:
-            content = standing(ledger, budget, scope, scope_id, window, zone, now)
+            content = standing(ledger, file.current(), scope, scope_id, window, zone, now)
             lines = _goes_to(content)
+            content["config_error"] = file.error
     shown = screen(namespace)
     if namespace.json:
         shown.to.write(json.dumps(content, indent=2) + "\n")
-    else:
-        for line in lines:
-            output.say(shown, line)
+        return 0
+    if not namespace.backtest:  # what was spent, whatever the limits were
+        limits.say_fault(shown, file)
+    for line in lines:
+        output.say(shown, line)
     return 0
 
 

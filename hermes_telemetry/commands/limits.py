@@ -1,13 +1,18 @@
-"""How limits and what is spent of them read on a screen."""
+"""The limits that commands judge by, and how they and what is spent of them read on a screen."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..budget.config import Limits
+from ..budget.config import BudgetFile, Limits
 from ..budget.verdicts import WINDOWS
 from ..money import usd
+from ..paths import budget_path
+from ..reports import configured_zone
 from . import output
 
 if TYPE_CHECKING:
@@ -32,6 +37,43 @@ _UNITS = {
     "projected": "usd",
     "unpriced": "count",
 }
+
+
+def budget_and_zone(ledger: Path) -> tuple[BudgetFile, str]:
+    """The budget.yaml that belongs to a ledger, and the zone of its local days.
+
+    One that cannot be used limits nothing; its ``error``, which `say_fault` tells, is not logged to
+    the terminal besides.
+    """
+    file = BudgetFile(budget_path(ledger))
+    with _quiet():
+        file.current()
+        return file, configured_zone(database=ledger)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps what is shown as a part of the answer from being logged to the terminal as well."""
+    logger, handler = logging.getLogger("hermes_telemetry"), logging.NullHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def say_fault(screen: Screen, file: BudgetFile) -> None:
+    """Why a budget.yaml cannot be used and what follows, above an answer without limits; nothing of
+    a sound one.
+    """
+    if file.error is not None:
+        output.say(screen, file.error)
+        output.say(
+            screen,
+            "Until this is corrected, a host that runs keeps the limits that it read before; one"
+            " that starts enforces nothing.",
+        )
+        screen.to.write("\n")
 
 
 def whose(scope: str, scope_id: str | None) -> str:

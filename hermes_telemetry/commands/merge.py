@@ -71,11 +71,11 @@ def run(namespace: argparse.Namespace) -> int:
 
 
 def _checked(out: Path, inputs: list[Path]) -> list[Path]:
-    """The inputs, all of which can be read; before anything is written."""
-    from ..store import files
+    """The inputs, all of which are ledgers that can be read; before anything is written."""
+    from ..store.merged import require_ledger
 
     for path in inputs:
-        files.open_ledger(path).close()
+        require_ledger(path)
         if out.exists() and out.samefile(path):
             raise InputError(f"{path} is to be read and written: name another file for the result")
     if not out.parent.is_dir():

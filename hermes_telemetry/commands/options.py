@@ -68,6 +68,14 @@ def add_db_option(parser: argparse.ArgumentParser, default: str | None = None) -
     )
 
 
+def add_inherited_options(parser: argparse.ArgumentParser) -> None:
+    """`--json` and `--db` below a command that takes both, too: either place is heard."""
+    parser.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object"
+    )
+    add_db_option(parser, argparse.SUPPRESS)
+
+
 def ledger_path(namespace: argparse.Namespace) -> Path:
     """The ledger that `--db` names, else the telemetry home's."""
     from .. import paths

@@ -13,19 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import host, paths
 from ..pricing import Catalog, Price, Tariffs, catalog
 from ..pricing.catalogue import Catalogue
 from ..pricing.entries import Multipliers, charged_apart, parse_quote
 from ..pricing.files import load_mapping
-from ..store.files import open_ledger
-from ..store.maintenance import require_current
 from ..store.price_history import all_snapshots
 from ..windows import timestamp
 from ..yaml_files.text import ConfigFileError
 from .options import InputError
+
+if TYPE_CHECKING:
+    from ..pricing.refresh import RefreshReport
 
 PATIENCE_S = 20.0
 """How long a command waits for the host to name one tariff, and for a package to be imported."""
@@ -45,19 +46,6 @@ def prices_home() -> Path:
     except ConfigFileError as error:
         raise InputError(f"{path}: {error}") from error
     return home
-
-
-def open_current(path: Path) -> sqlite3.Connection:
-    """A read-only connection to a ledger of today's schema. Raises NotALedgerError or
-    OldLedgerError.
-    """
-    ledger = open_ledger(path)
-    try:
-        require_current(ledger, path)
-    except BaseException:
-        ledger.close()
-        raise
-    return ledger
 
 
 def local_catalog() -> Catalog:
@@ -87,9 +75,7 @@ def historic_catalog(ledger: sqlite3.Connection, pairs: Sequence[tuple[str, str]
     not younger than the call counts, else the earliest; the host is asked where there is none,
     at the same time for all of ``pairs``, which are (model, provider).
     """
-    kept: dict[tuple[str, str], list[Snapshot]] = {}
-    for row in all_snapshots(ledger):
-        kept.setdefault((str(row["model"]), str(row["provider"] or "")), []).append(row)
+    kept = snapshots_by_pair(ledger)
 
     def history(model: str, provider: str, fill: Multipliers, at: datetime) -> Price | None:
         rows = kept.get((model, provider))
@@ -108,6 +94,14 @@ def historic_catalog(ledger: sqlite3.Connection, pairs: Sequence[tuple[str, str]
         history=history,
         catalogue=Catalogue(wait=PATIENCE_S),
     )
+
+
+def snapshots_by_pair(ledger: sqlite3.Connection) -> dict[tuple[str, str], list[Snapshot]]:
+    """The host's tariffs in a ledger by (model, provider), the oldest of each first."""
+    kept: dict[tuple[str, str], list[Snapshot]] = {}
+    for row in all_snapshots(ledger):
+        kept.setdefault((str(row["model"]), str(row["provider"] or "")), []).append(row)
+    return kept
 
 
 def snapshot_price(row: Snapshot, fill: Multipliers) -> Price | None:
@@ -135,6 +129,20 @@ def unwarned() -> Iterator[None]:
         yield
     finally:
         catalog.logger.disabled = False
+
+
+def failures_in_words(report: RefreshReport) -> Iterator[str]:
+    """A line for each source that a refresh could not use."""
+    for name, reason in report.failures.items():
+        yield f"{name} could not be used: {reason}; its former prices stay"
+
+
+def counts_in_words(report: RefreshReport) -> str:
+    """How many prices a refresh has taken over, in a line."""
+    return (
+        f"prices: {len(report.added):,} added, {len(report.changed):,} changed,"
+        f" {report.unchanged:,} as before"
+    )
 
 
 def step_of(price: Price, model: str) -> int:

@@ -102,9 +102,10 @@ def _rates(whose: str, pair: tuple[float, float] | None) -> dict[str, float | No
 
 def _print(report: RefreshReport, *, apply: bool) -> None:
     from .output import write_table
+    from .price_sources import counts_in_words, failures_in_words
 
-    for name, reason in report.failures.items():
-        print(f"{name} could not be used: {reason}; its former prices stay")
+    for line in failures_in_words(report):
+        print(line)
     if report.differences:
         print("your own entries that a source prices otherwise (they stay as they are):")
         columns = ["id", "source", "own_input", "own_output", "listed_input", "listed_output"]
@@ -118,7 +119,6 @@ def _print(report: RefreshReport, *, apply: bool) -> None:
             for difference in report.differences
         ]
         write_table(sys.stdout, columns, rows, dict.fromkeys(columns[2:], "rate"))
-    counts = f"{len(report.added):,} added, {len(report.changed):,} changed"
-    print(f"prices: {counts}, {report.unchanged:,} as before")
+    print(counts_in_words(report))
     if not apply:
         print("nothing is written without --apply")

@@ -58,8 +58,9 @@ def run(namespace: argparse.Namespace) -> int:
 def _audited(path: Path) -> list[dict[str, Any]]:
     from contextlib import closing
 
-    from ..store.price_history import all_snapshots, pairs_seen, usage_seen
-    from .price_sources import historic_catalog, open_current
+    from ..store.maintenance import open_current
+    from ..store.price_history import pairs_seen, usage_seen
+    from .price_sources import historic_catalog, snapshots_by_pair
 
     with closing(open_current(path)) as ledger:
         # What is recorded meanwhile would be in one of the sums and not in the other.
@@ -67,12 +68,13 @@ def _audited(path: Path) -> list[dict[str, Any]]:
         pairs = pairs_seen(ledger)
         names = [(pair.model, pair.provider) for pair in pairs]
         catalog = historic_catalog(ledger, names)
-        captured: dict[tuple[str, str], list[str]] = {name: [] for name in names}
-        for row in all_snapshots(ledger):
-            captured.setdefault((str(row["model"]), str(row["provider"] or "")), []).append(
-                str(row["captured_at"])
+        tariffs = snapshots_by_pair(ledger)
+        borders = {
+            name: _Borders.of(
+                catalog.steps(*name), [str(row["captured_at"]) for row in tariffs.get(name, ())]
             )
-        borders = {name: _Borders.of(catalog.steps(*name), captured[name]) for name in names}
+            for name in names
+        }
         usages: dict[tuple[str, str], list[SeenUsage]] = {name: [] for name in names}
         for usage in usage_seen(
             ledger, lambda model, provider, ts, prompt: borders[model, provider].alike(ts, prompt)

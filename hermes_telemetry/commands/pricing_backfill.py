@@ -49,8 +49,8 @@ def run(namespace: argparse.Namespace) -> int:
     """Shows the host's tariffs beside the newest ones stored, and stores news with `--apply`."""
     from contextlib import closing
 
+    from ..store.maintenance import open_current
     from ..store.price_history import newest_snapshots, pairs_seen
-    from .price_sources import open_current
 
     path = ledger_path(namespace)
     with closing(open_current(path)) as ledger:
@@ -95,7 +95,7 @@ def _asked(pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any] | None]:
     from .progress import Progress
 
     tariffs = Tariffs(host.resolve_tariff, wait=PATIENCE_S)
-    with Progress(max(len(pairs), 1), "models", sys.stderr) as progress:
+    with Progress(max(len(pairs), 1), "models") as progress:
         for done, (model, provider) in enumerate(pairs):
             progress(done)
             tariffs.price(model, provider, Multipliers())  # waits until the host has answered

@@ -85,8 +85,8 @@ def _read(path: Path) -> tuple[list[Snapshot], list[SeenPair]]:
     """The newest snapshots that state both rates, and the pairs that calls were made on."""
     from contextlib import closing
 
+    from ..store.maintenance import open_current
     from ..store.price_history import newest_snapshots, pairs_seen
-    from .price_sources import open_current
 
     with closing(open_current(path)) as ledger:
         snapshots = [

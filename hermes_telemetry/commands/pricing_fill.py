@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .options import InputError, add_command, add_db_option, ledger_path
+from .options import add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -75,11 +75,12 @@ class _Tally:
 
 def run(namespace: argparse.Namespace) -> int:
     """Shows what could be priced, and prices it with `--apply`."""
+    from .periods import since_bound
     from .price_sources import unwarned
 
     path = ledger_path(namespace)
     with unwarned():
-        tally = _tally(path, _since(namespace.since, path), apply=namespace.apply)
+        tally = _tally(path, since_bound(namespace.since, path), apply=namespace.apply)
     fillable, usd = sum(tally.calls.values()), sum(tally.usd.values())
     if namespace.json:
         content = {
@@ -102,27 +103,18 @@ def run(namespace: argparse.Namespace) -> int:
     return int(fillable > 0 and not namespace.apply)
 
 
-def _since(text: str, path: Path) -> str:
-    from .. import reports
-    from ..windows import SYSTEM_CLOCK, Window, bound
-
-    zone = reports.configured_zone(database=path)
-    try:
-        return bound(Window.asked(text, "", None, zone, SYSTEM_CLOCK.now()).start)
-    except ValueError as error:
-        raise InputError(f"--since: {error}") from error
-
-
 def _tally(path: Path, since: str, *, apply: bool) -> _Tally:
     from contextlib import closing
 
     from ..store import extras, filling, maintenance
     from ..store.retention import PAUSE_S
     from ..windows import SYSTEM_CLOCK
-    from .price_sources import historic_catalog, open_current
+    from .price_sources import historic_catalog
 
     tally = _Tally()
-    with closing(maintenance.open_writable(path) if apply else open_current(path)) as ledger:
+    with closing(
+        maintenance.open_writable(path) if apply else maintenance.open_current(path)
+    ) as ledger:
         if apply:
             extras.ensure_price_record(ledger)
         catalog = historic_catalog(ledger)

@@ -103,9 +103,8 @@ def _stored(path: Path) -> list[Snapshot]:
     from contextlib import closing
 
     from ..store.files import NotALedgerError
-    from ..store.maintenance import OldLedgerError
+    from ..store.maintenance import OldLedgerError, open_current
     from ..store.price_history import newest_snapshots
-    from .price_sources import open_current
 
     try:
         with closing(open_current(path)) as ledger:

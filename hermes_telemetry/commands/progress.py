@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import TextIO
 
 _SECONDS_BETWEEN = 0.2
 
@@ -13,8 +12,8 @@ _SECONDS_BETWEEN = 0.2
 class Progress:
     """`with Progress(total, "calls") as progress: progress(done)`, as often as one likes."""
 
-    def __init__(self, total: int, noun: str, to: TextIO | None = None) -> None:
-        self._total, self._noun, self._to = total, noun, to or sys.stderr
+    def __init__(self, total: int, noun: str) -> None:
+        self._total, self._noun, self._to = total, noun, sys.stderr
         self._shown = self._to.isatty()
         self._next = time.monotonic() + _SECONDS_BETWEEN
 

@@ -67,19 +67,18 @@ def run(namespace: argparse.Namespace) -> int:
     """Shows what the rule takes, and deletes it with `--apply`."""
     from contextlib import closing
 
-    from ..store import files, maintenance, retention
+    from ..store import maintenance, retention
     from .progress import Progress
 
     if namespace.vacuum and not namespace.apply:
         raise InputError("--vacuum needs --apply")
     path = ledger_path(namespace)
-    with closing(files.open_ledger(path)) as ledger:
-        maintenance.require_current(ledger, path)
+    with closing(maintenance.open_current(path)) as ledger:
         rule = _rule(namespace)
         preview = retention.preview(ledger, rule)
     pruned = vacuumed = None
     if namespace.apply:
-        with Progress(max(preview.total, 1), "rows", sys.stderr) as progress:
+        with Progress(max(preview.total, 1), "rows") as progress:
             pruned = retention.prune(path, rule, progress)
         if namespace.vacuum:
             if sys.stderr.isatty():

@@ -96,12 +96,12 @@ def _figure(namespace: argparse.Namespace) -> Figure:
     from dataclasses import replace
 
     from .. import reports
-    from . import figures
+    from . import figures, periods
 
     path = ledger_path(namespace)
     given = _parameters(namespace)
     zone = reports.configured_zone(database=path)
-    figures.require_window(given, zone)
+    periods.require_window(given, zone)
     with figures.asking(path, zone) as ledger:
         figure = figures.ask(ledger, path, namespace.name, given)
     for parameter in figure.query.parameters:

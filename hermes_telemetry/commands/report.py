@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import periods
 from .options import InputError, add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def add_parser(commands: Commands) -> None:
         handler=run,
     )
     parser.add_argument(
-        "--month", metavar="YYYY-MM", type=_month, required=True, help="a local month"
+        "--month", metavar="YYYY-MM", type=periods.month, required=True, help="a local month"
     )
     parser.add_argument(
         "--out",
@@ -85,10 +85,3 @@ def _require_room(places: Iterable[Path], files: Iterable[Path]) -> None:
     for file in files:
         if os.path.lexists(file):
             raise InputError(f"{file} exists: name another, or move it away")
-
-
-def _month(text: str) -> date:
-    try:
-        return date.fromisoformat(f"{text}-01")
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a month, YYYY-MM") from None

@@ -81,15 +81,12 @@ def _tell(to: Screen, path: Path, written: bool) -> None:
 def _fetch_prices(to: Screen, home: Path) -> bool:
     from ..pricing.refresh import refresh
     from .output import say
+    from .price_sources import counts_in_words, failures_in_words
 
     report = refresh(home)
-    for name, reason in report.failures.items():
-        say(to, f"{name} could not be used: {reason}; its former prices stay")
-    say(
-        to,
-        f"prices: {len(report.added):,} added, {len(report.changed):,} changed,"
-        f" {report.unchanged:,} as before",
-    )
+    for line in failures_in_words(report):
+        say(to, line)
+    say(to, counts_in_words(report))
     return bool(report.failures)
 
 

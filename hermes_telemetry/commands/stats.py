@@ -78,7 +78,8 @@ def run(namespace: argparse.Namespace) -> int:
     from ..reports import configured_zone
     from ..windows import SYSTEM_CLOCK, local_day
     from . import output, zeros
-    from .figures import ask, asking, require_window
+    from .figures import ask, asking
+    from .periods import require_window
 
     path = ledger_path(namespace)
     zone = configured_zone(database=path)

@@ -174,13 +174,13 @@ class AnsweredCall(NamedTuple):
 
     @classmethod
     def read(cls, payload: Payload) -> AnsweredCall:
-        usage = get(payload, "usage")  # a live mapping, read once
+        usage = each(get(payload, "usage"), _USAGE_FIELDS)  # of a live mapping, read once
         return cls(
             attempt=Attempt.read(payload),
             response_model=named(payload, "response_model"),
             usage={
                 name: value if value is None or type(value) is int else _plain(value)
-                for name, value in zip(_USAGE_FIELDS, each(usage, _USAGE_FIELDS), strict=True)
+                for name, value in zip(_USAGE_FIELDS, usage, strict=True)
             },
             content_chars=count(get(payload, "assistant_content_chars")) or 0,
             duration_ms=milliseconds(get(payload, "api_duration")),

@@ -57,6 +57,8 @@ def _words(value: Any) -> str:
 
 def identifier(value: Any) -> str | None:
     """An id or a name; None when empty."""
+    if type(value) is str and len(value) <= NAME_LIMIT and value.isascii() and "\0" not in value:
+        return value or None  # nearly all are storable as they are
     return text(value) or None
 
 
@@ -80,21 +82,12 @@ def _one_by_one(payload: Any, keys: Sequence[str]) -> list[Any]:
 
 def each_named(payload: Any, keys: Sequence[str]) -> list[str | None]:
     """The ids and names under the keys."""
-    return [
-        # Nearly all are storable as they are.
-        value or None
-        if type(value) is str and len(value) <= NAME_LIMIT and value.isascii() and "\0" not in value
-        else identifier(value)
-        for value in each(payload, keys)
-    ]
+    return list(map(identifier, each(payload, keys)))
 
 
 def each_counted(payload: Any, keys: Sequence[str]) -> list[int | None]:
     """The counts under the keys, each as `count` reads it."""
-    return [
-        value if type(value) is int and 0 <= value <= COUNT_LIMIT else count(value)
-        for value in each(payload, keys)
-    ]
+    return list(map(count, each(payload, keys)))
 
 
 def number(value: Any) -> int | float | None:
@@ -118,6 +111,8 @@ def number(value: Any) -> int | float | None:
 
 def count(value: Any) -> int | None:
     """A whole number from 0 to a trillion (a fraction is cut off), or None."""
+    if type(value) is int:
+        return value if 0 <= value <= COUNT_LIMIT else None
     exact = number(value)
     return int(exact) if exact is not None and 0 <= exact <= COUNT_LIMIT else None
 

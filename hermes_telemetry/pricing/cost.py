@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 from .price import Price
 
@@ -29,11 +28,10 @@ _FIELDS = (
 _reported: set[str] = set()
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens of one call. ``input`` excludes both cache classes; ``output`` contains ``reasoning``.
 
-    ``estimated`` is True when a count had to be inferred.
+    ``estimated`` is True when a count had to be inferred. A tuple, as every call makes one.
     """
 
     input: int = 0
@@ -56,7 +54,7 @@ def usage_from_host(usage: Mapping[str, Any] | None) -> Usage | None:
     different from a call that used nothing. Beside a count others that are negative, not finite,
     boolean or not numbers count as 0.
     """
-    if not isinstance(usage, Mapping):
+    if type(usage) is not dict and not isinstance(usage, Mapping):
         return None
     stated = [usage.get(name) for name in _FIELDS]
     # The host subtracts the cache classes from the provider's prompt count. Below zero, that count
@@ -74,22 +72,23 @@ def usage_from_host(usage: Mapping[str, Any] | None) -> Usage | None:
         _report(stated, counts)
         if counts.count(None) == len(counts):
             return None
-    tokens_in, tokens_out, cache_read, cache_write, reasoning = (count or 0 for count in counts)
+    tokens_in, tokens_out, cache_read, cache_write, reasoning = [count or 0 for count in counts]
     return Usage(tokens_in, tokens_out, cache_read, cache_write, reasoning, inferred)
 
 
 def cost_of(usage: Usage, price: Price) -> tuple[Decimal, int | None]:
     """What the call costs, in USD and exact, and the threshold of the tier it was charged at."""
     rates, tier_from = price.rates_for(usage.prompt)
-    visible, reasoning = usage.output - usage.reasoning, usage.reasoning
+    fresh, output, cache_read, cache_write, reasoning, _ = usage
+    visible = output - reasoning
     if visible < 0:
         # More reasoning than output contradicts itself; the output count is what is billed.
-        visible, reasoning = usage.output, 0
+        visible, reasoning = output, 0
     with localcontext(_EXACT):
         tokens = (
-            usage.input * rates.input
-            + usage.cache_read * rates.cache_read
-            + usage.cache_write * rates.cache_write
+            fresh * rates.input
+            + cache_read * rates.cache_read
+            + cache_write * rates.cache_write
             + visible * rates.output
             + reasoning * (rates.output if rates.reasoning is None else rates.reasoning)
         )

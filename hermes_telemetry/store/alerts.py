@@ -129,11 +129,11 @@ def was_paused(
         select 1
         from budget_alerts
         where scope = ?
-        and scope_id = ?
-        and window = ?
-        and period_key = ?
-        and level = 'paused'
-        and coalesce(limit_usd >= ?, 1)
+          and scope_id = ?
+          and window = ?
+          and period_key = ?
+          and level = 'paused'
+          and coalesce(limit_usd >= ?, 1)
         """,
         (scope, scope_id, window, period_key, limit_usd),
     ).fetchone()

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ..windows import Clock
+from .forks import held_off
 
 _log = logging.getLogger("hermes_telemetry")
 
@@ -79,6 +80,7 @@ class Checkpointer:
             return
         _checkpoint(conn, "passive")
 
+    @held_off
     def _in_background(self) -> None:
         try:
             conn = sqlite3.connect(self._path, timeout=0, isolation_level=None)

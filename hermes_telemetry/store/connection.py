@@ -69,15 +69,23 @@ class UpgradePending(sqlite3.OperationalError):
 
 
 class LedgerConnection(sqlite3.Connection):
-    """A connection that remembers which price record rows it has already found."""
+    """A connection that remembers which price record rows it has already found, and up to which
+    state of the table of free models it has looked in vain for one.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.price_ids: dict[tuple[Any, ...], int] = {}
+        self.not_free: dict[tuple[str, str], tuple[int, int | None]] = {}
 
     def rollback(self) -> None:
-        self.price_ids.clear()  # it may name rows that are gone now
+        self.forget()
         super().rollback()
+
+    def forget(self) -> None:
+        """Rows are undone: what is remembered may name some of them, or follow from them."""
+        self.price_ids.clear()
+        self.not_free.clear()
 
 
 class _Local(threading.local):
@@ -252,7 +260,7 @@ class Ledger:
         except (*_POISON, ValueError, KeyError) as error:
             conn.execute("rollback to line")
             conn.execute("release line")
-            conn.price_ids.clear()
+            conn.forget()
             _log.warning("a spilled record is damaged and is set aside: %s", type(error).__name__)
             return False
         conn.execute("release line")

@@ -6,8 +6,6 @@ import sqlite3
 
 from .extras import VIEWS
 
-_NOT_EXPORTED = {"schema_version", "endpoint_payload_cache", "model_efficiency_cache"}
-
 _SINCE = {
     # A run that began earlier belongs to what is exported of it.
     "runs": """
@@ -37,6 +35,7 @@ TABLES = (
     "free_paid_transitions",
     "model_unavailable_alerts",
 )
+"""All but the schema's versions and the caches, which speak of the file and not of the host."""
 
 
 def selects(conn: sqlite3.Connection) -> dict[str, str]:

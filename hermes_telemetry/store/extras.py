@@ -56,6 +56,10 @@ SPEED_INDEXES = {
     "idx_speed_errors_ts": "llm_call_errors(ts, model, provider, status_code)",
     "idx_speed_errors_group": "llm_call_errors(model, provider, status_code, ts)",
     "idx_speed_calls_model": "llm_calls(model, provider, ts, cost_usd)",
+    # A call without a preset adds no row here, and few turns start a subagent.
+    "idx_speed_calls_preset": "llm_calls(ts) where moa_preset > ''",
+    "idx_speed_edges_started": "subagent_edges(started_at)",
+    "idx_speed_edges_turn": "subagent_edges(parent_turn_id)",
 }
 
 _SUMS = """

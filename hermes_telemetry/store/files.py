@@ -82,7 +82,7 @@ def _missing(path: Path) -> str:
 def _open(uri: str) -> sqlite3.Connection:
     conn = sqlite3.connect(uri, uri=True, timeout=30)
     try:
-        _names(conn)
+        _tables(conn)
     except BaseException:
         conn.close()
         raise
@@ -92,7 +92,7 @@ def _open(uri: str) -> sqlite3.Connection:
 def open_ledger(path: Path) -> sqlite3.Connection:
     """A read-only connection to a ledger, left at its version. Raises NotALedgerError."""
     conn = open_database(path)
-    if not _names(conn) >= _LEDGER_TABLES.keys():
+    if not _tables(conn) >= _LEDGER_TABLES.keys():
         conn.close()
         raise NotALedgerError(
             f"{path} is not a telemetry ledger: it has no runs and llm_calls; name one"
@@ -124,9 +124,9 @@ def shape(path: Path, counted: Sequence[str] = ()) -> Shape:
     Raises NotALedgerError.
     """
     with closing(open_ledger(path)) as conn:
-        names = _names(conn)
+        tables = _tables(conn)
         version = 0
-        if "schema_version" in names:
+        if "schema_version" in tables:
             version = conn.execute("select max(version) from schema_version").fetchone()[0] or 0
         objects = conn.execute(
             "select type || ' ' || name from sqlite_master where name not like 'sqlite_%'"
@@ -137,10 +137,10 @@ def shape(path: Path, counted: Sequence[str] = ()) -> Shape:
             {
                 table: conn.execute(f"select count(*) from {table}").fetchone()[0]
                 for table in counted
-                if table in names
+                if table in tables
             },
         )
 
 
-def _names(conn: sqlite3.Connection) -> set[str]:
-    return {row[0] for row in conn.execute("select name from sqlite_master")}
+def _tables(conn: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in conn.execute("select name from sqlite_master where type = 'table'")}

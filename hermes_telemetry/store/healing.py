@@ -53,9 +53,7 @@ def _pieces_of(versions: frozenset[int]) -> _Pieces:
         return _pieces(conn)
 
 
-def missing_pieces(
-    conn: sqlite3.Connection, versions: frozenset[int] = frozenset(ADDITIONS)
-) -> list[str]:
+def missing_pieces(conn: sqlite3.Connection, versions: frozenset[int]) -> list[str]:
     """Tables, "table.column"s and indexes that ``versions`` promise and the file lacks."""
     wanted, there = _pieces_of(versions), _pieces(conn)
     return [

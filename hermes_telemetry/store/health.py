@@ -87,7 +87,7 @@ def examine(path: Path, clock: Clock = SYSTEM_CLOCK) -> list[Finding]:
 
 
 def may_be_repaired(findings: list[Finding]) -> bool:
-    """Whether the file can be read and its pages are sound: nothing should write to it else."""
+    """Whether the file can be read and its pages are sound, so that one may write to it."""
     return not any(
         finding.state == "fault" and finding.check in ("integrity", "access")
         for finding in findings

@@ -56,6 +56,17 @@ class Optimized:
     log_emptied: bool
 
 
+def open_current(path: Path) -> sqlite3.Connection:
+    """A read-only connection to a current ledger. Raises NotALedgerError or OldLedgerError."""
+    conn = files.open_ledger(path)
+    try:
+        require_current(conn, path)
+    except BaseException:
+        conn.close()
+        raise
+    return conn
+
+
 def open_writable(path: Path) -> sqlite3.Connection:
     """A connection to a current ledger in autocommit mode, without a busy timeout.
 

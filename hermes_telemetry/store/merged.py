@@ -17,9 +17,13 @@ from contextlib import closing
 from pathlib import Path
 
 from . import extras, files, migrations
+from .healing import missing_pieces
 
 MARKED = ("llm_calls", "tool_calls", "llm_call_errors", "pricing_snapshots")
 """The tables whose rows are known again by the id that they had."""
+
+_NAMED = 3
+"""Missing columns that a refusal names; of another program's tables nearly all are missing."""
 
 _TABLES = (
     """
@@ -75,6 +79,22 @@ _TABLES = (
     ) without rowid
     """,
 )
+
+
+def require_ledger(path: Path) -> None:
+    """Raises NotALedgerError for a file that only looks like a ledger: it records no schema version
+    and lacks what the first one brought. Behind a recorded version the copy makes good what is
+    lost.
+    """
+    with closing(files.open_ledger(path)) as conn:
+        if migrations._versions(conn):
+            return
+        missing = missing_pieces(conn, frozenset({1}))
+    lacks = [piece for piece in missing if piece.startswith(("runs.", "llm_calls."))]
+    if lacks:
+        raise files.NotALedgerError(
+            f"{path} is not a telemetry ledger: it has no {', '.join(lacks[:_NAMED])}; name one"
+        )
 
 
 def ensure_marks(conn: sqlite3.Connection) -> None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ..windows import SYSTEM_CLOCK, Clock
+from ..windows import SYSTEM_CLOCK
 from . import extras, merge_alerts, merge_facts, merge_names, migrations
 from .files import open_ledger
-from .locking import Transaction, begin_patiently
+from .locking import Transaction, begin_patiently, is_busy
 from .maintenance import open_writable
 from .merged import MARKED, copy_up_to_date, ensure_marks, make_temporary, shared_columns
 from .shape import ADDITIONS
@@ -32,9 +32,9 @@ TABLES = tuple(
 )
 """What comes along: all but the caches, which speak of one file."""
 
+# The ids are others in the merged ledger, and a price may be filled in later, on either side.
 _NOT_COMPARED = {"id", "session_id", "turn_id", "cost_usd", "provider_assumed"}
-# The first three are others in the merged ledger, and a price may be filled in later, on either
-# side. Else another price makes another call, where nothing finer tells calls apart.
+# Two prices that were both given at the call make two calls, where no request id tells better.
 _SAME_PRICE = """
     and (ours.cost_usd is theirs.cost_usd
       or ours.cost_usd is null
@@ -82,7 +82,6 @@ def merge(
     out: Path,
     inputs: Sequence[Path],
     progress: Callable[[str, int, int], None] = lambda words, done, total: None,
-    clock: Clock = SYSTEM_CLOCK,
 ) -> list[Merged]:
     """Bring the rows of ``inputs`` into the ledger ``out``, which is made if there is none.
 
@@ -96,7 +95,7 @@ def merge(
     try:
         if is_new:
             _make(out)
-        _merge_all(out, inputs, results, progress, clock)
+        _merge_all(out, inputs, results, progress)
     except BaseException:
         if is_new and not results and out.exists():
             _remove_empty(out)
@@ -109,10 +108,9 @@ def _merge_all(
     inputs: Sequence[Path],
     results: list[Merged],
     progress: Callable[[str, int, int], None],
-    clock: Clock,
 ) -> None:
     """Adds to ``results`` what each input has added, as it comes in."""
-    begin = begin_patiently(clock)
+    begin = begin_patiently(SYSTEM_CLOCK)
     with closing(open_writable(out)) as conn:
         for path in inputs:
             # Beside the result: where that has room, its like has, too.
@@ -124,6 +122,8 @@ def _merge_all(
                     with _attached(conn, copy), Transaction(conn, begin):
                         results.append(_merge(conn, path, progress))
                 except sqlite3.DatabaseError as error:
+                    if is_busy(error):  # the result is in use, whatever the input is
+                        raise
                     raise MergeError(f"{path} could not be merged: {error}") from error
         progress("indexes and views", 0, 0)
         extras.ensure_speed(conn, begin)

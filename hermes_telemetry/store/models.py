@@ -79,7 +79,21 @@ def is_free_tier_transition(conn: sqlite3.Connection, model: str, provider: str)
 
 
 _FREE_SO_FAR = f"select coalesce(({_KNOWN_FREE}), ({_RENAMED_FREE}))"
-# Both at once: it is asked at every call that costs something.
+
+
+def _free_so_far(conn: sqlite3.Connection, model: str, provider: str) -> str | None:
+    """Since when a model or the one that it renames is known to be free.
+
+    Asked at every call that costs something, so a no is remembered until the table has grown.
+    """
+    grown_to = conn.execute("select count(*), max(rowid) from known_free_models").fetchone()
+    not_free: dict[tuple[str, str], tuple[int, int | None]] = getattr(conn, "not_free", {})
+    if not_free.get((model, provider)) == grown_to:
+        return None
+    since = _since(conn, _FREE_SO_FAR, model, provider)
+    if since is None:
+        not_free[model, provider] = grown_to
+    return since
 
 
 def _since(conn: sqlite3.Connection, question: str, model: str, provider: str) -> str | None:
@@ -145,7 +159,7 @@ def note_paid_call(
     Returns 'free', or 'declared' where the model was free by the user's own declaration, for the
     first such call of the model; None for all others.
     """
-    since = _since(conn, _FREE_SO_FAR, model, provider)
+    since = _free_so_far(conn, model, provider)
     if since is None or _has_flipped(conn, model, provider):
         return None
     if was_paid_before(conn, model, provider, since):

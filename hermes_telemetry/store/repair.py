@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from ..windows import SYSTEM_CLOCK, Clock
+from ..windows import SYSTEM_CLOCK
 from . import files, migrations, run_totals
 from .connection import Ledger
 from .locking import Transaction, begin_patiently
@@ -17,13 +17,13 @@ from .maintenance import open_writable
 from .upgrade import PRUNED_BY_V17, describe_pruned, pruned, upgrade_lock
 
 
-def repair(path: Path, clock: Clock = SYSTEM_CLOCK) -> list[str]:
+def repair(path: Path) -> list[str]:
     """Repair the ledger at ``path``; one line for each thing that was done, none if none was.
 
     Raises NotALedgerError, sqlite3.Error or OSError; what was done before stays done. Not for a
     file whose pages are damaged: that is a case for a copy.
     """
-    return [*_heal(path), *_bring_in(path, clock), *_recompute(path, clock)]
+    return [*_heal(path), *_bring_in(path), *_recompute(path)]
 
 
 def _heal(path: Path) -> list[str]:
@@ -43,8 +43,8 @@ def _heal(path: Path) -> list[str]:
     return []
 
 
-def _bring_in(path: Path, clock: Clock) -> list[str]:
-    ledger = Ledger(path, clock=clock, patient=True)
+def _bring_in(path: Path) -> list[str]:
+    ledger = Ledger(path, patient=True)
     waited = _waiting(ledger)
     try:
         ledger.bring_in()
@@ -64,11 +64,11 @@ def _waiting(ledger: Ledger) -> int | None:
         return None
 
 
-def _recompute(path: Path, clock: Clock) -> list[str]:
+def _recompute(path: Path) -> list[str]:
     with closing(open_writable(path)) as conn:
         differing = run_totals.differences(conn)
         for difference in differing:
-            with Transaction(conn, begin_patiently(clock)):
+            with Transaction(conn, begin_patiently(SYSTEM_CLOCK)):
                 run_totals.recompute(conn, difference.session_id)
     if differing:
         return [f"runs recomputed from their calls: {len(differing):,}"]

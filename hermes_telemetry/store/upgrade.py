@@ -1,4 +1,5 @@
 """Upgrading a large old ledger outside the host: building its indexes takes longer than a hook may.
+And what an upgrade deletes, in words.
 
 The recorder starts ``hermes-telemetry migrate`` as a process of its own and lets records wait in
 the spill file meanwhile. A lock file beside the database keeps it to one at a time.

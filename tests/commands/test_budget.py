@@ -157,6 +157,24 @@ def test_a_faulty_file_is_shown_with_what_is_in_force(
     )
 
 
+def test_a_faulty_file_limits_no_cron_job_and_says_so(
+    cli, spent: HandMadeLedger, budget: Callable[[str], None]
+) -> None:
+    budget("budgets:\n  per_cron_job: {default: {daily_usd: lots}}\n")
+    answer = cli("budget", "cron", "--db", spent.path)
+    assert (answer.code, answer.err) == (0, "")
+    fault, follows, _, _, _, job = answer.out.splitlines()
+    assert fault.startswith("budget.yaml: line 2, column ")
+    assert "one that starts enforces nothing" in follows
+    # 2 USD of its own and 1 of its subagent's.
+    assert job.split()[:5] == ["0123456789ab", "no", "limit", "$3.00", "–"]
+    content = shown(cli, spent.path, "cron")
+    assert content["config_error"] == fault
+    assert content["jobs"][0]["daily_limit_usd"] is None
+    budget("")
+    assert shown(cli, spent.path, "cron")["config_error"] is None
+
+
 def test_check_exits_1_on_a_hard_breach_alone(
     cli, spent: HandMadeLedger, budget: Callable[[str], None]
 ) -> None:

@@ -50,6 +50,29 @@ def test_a_flat_spend_goes_on(cli, flat: HandMadeLedger) -> None:
     assert breach == "breach:    100% likely, about 2026-07-26 00:00"
 
 
+def test_a_faulty_budget_leaves_a_forecast_without_a_limit_and_says_so(
+    cli, flat: HandMadeLedger
+) -> None:
+    flat.path.with_name("budget.yaml").write_text("budgets: {global: {monthly_usd: lots}}")
+    answer = cli("forecast", "--db", flat.path)
+    assert (answer.code, answer.err) == (0, "")
+    fault, follows, blank, title, spent, projected = answer.out.splitlines()
+    assert fault.startswith("budget.yaml: line 1, column ")
+    assert "one that starts enforces nothing" in follows
+    assert (blank, title.split(":")[0], spent) == (
+        "",
+        "global, monthly",
+        "spent:     $2.00, no limit",
+    )
+    # As with a sound file: 2 USD today and on each of July's other 30 days.
+    assert projected.startswith("projected: $62.00")
+    content = forecast(cli, flat.path)
+    assert (content["config_error"], content["enabled"]) == (fault, False)
+    # Earlier forecasts are held against what was spent, whatever the limits were.
+    lines = cli("forecast", "--backtest", "--db", flat.path).out.splitlines()
+    assert lines[0] == "monthly forecasts held against what came: 9"
+
+
 def test_a_breach_that_is_there_is_told_with_its_time(cli, flat: HandMadeLedger) -> None:
     flat.path.with_name("budget.yaml").write_text("budgets: {global: {monthly_usd: 1}}")
     lines = cli("forecast", "--db", flat.path).out.splitlines()

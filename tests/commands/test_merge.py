@@ -13,6 +13,7 @@ from support import old_ledger
 from support.hosts import NIGHTLY, changed_by_hand, dump, new_host, nightly_run, rows
 from support.ledger import HandMadeLedger
 from support.live_recorder import LiveRecorder
+from support.locks import write_transaction_elsewhere
 from support.processes import running
 
 Refused = Callable[..., str]
@@ -380,6 +381,36 @@ def test_a_damaged_input_is_named_and_leaves_what_came_before_it(
     )
     assert rows(out, "select count(*) from llm_calls") == [(3,)]
     assert [name for name in os.listdir(out.parent) if name.startswith(".")] == []
+
+
+def test_a_result_that_another_program_writes_is_named_and_not_the_input(
+    cli, refused: Refused, laptop: HandMadeLedger, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("merge", out, laptop.path)
+    monkeypatch.setattr("hermes_telemetry.store.locking.PATIENCE_S", 0.05)  # half a minute, else
+    with write_transaction_elsewhere(out):
+        assert refused("merge", out, laptop.path) == (
+            f"hermes-telemetry merge: the ledger {out} is locked by another program:"
+            " try again when that is done"
+        )
+
+
+@pytest.mark.parametrize("table", ["runs", "llm_calls"])
+def test_a_column_that_was_lost_behind_its_version_is_no_reason_to_refuse(
+    cli, laptop: HandMadeLedger, out: Path, table: str
+) -> None:
+    with changed_by_hand(laptop.path) as execute:
+        for (index,) in rows(
+            laptop.path,
+            f"select name from sqlite_master where tbl_name = '{table}' and sql like '%index%'"
+            " and type = 'index'",
+        ):
+            execute(f"drop index {index}")
+        for (view,) in rows(laptop.path, "select name from sqlite_master where type = 'view'"):
+            execute(f"drop view {view}")
+        execute(f"alter table {table} drop column model")
+    assert cli("merge", out, laptop.path).code == 0
+    assert sums(out)[:2] == (3, 0.875)
 
 
 def test_an_older_result_is_sent_to_migrate(

@@ -14,7 +14,7 @@ from hermes_telemetry.paths import spill_path
 from hermes_telemetry.store import maintenance
 from hermes_telemetry.windows import timestamp
 from support import old_ledger
-from support.locks import reader_elsewhere
+from support.locks import reader_elsewhere, write_transaction_elsewhere
 from support.rows import insert
 from support.schema import V18, shape_of
 
@@ -117,3 +117,14 @@ def marker(path: Path, name: str, key: str, built: datetime) -> None:
 def test_an_older_ledger_is_sent_to_migrate(refused: Callable[..., str], tmp_path: Path) -> None:
     path = old_ledger.build(tmp_path / "v12.db", 12)
     assert f"run `hermes-telemetry migrate --db {path}` first" in refused("optimize", "--db", path)
+
+
+def test_a_ledger_that_another_program_writes_is_told_as_such(
+    refused: Callable[..., str], ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hermes_telemetry.store.locking.PATIENCE_S", 0.05)  # half a minute, else
+    with write_transaction_elsewhere(ledger):
+        assert refused("optimize", "--db", ledger) == (
+            f"hermes-telemetry optimize: the ledger {ledger} is locked by another program:"
+            " try again when that is done"
+        )

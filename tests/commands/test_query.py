@@ -45,7 +45,7 @@ def test_json_is_a_list_of_objects_with_amounts_as_numbers(cli, ledger: Path) ->
 
 
 def test_json_of_nothing_is_an_empty_list(cli, ledger: Path) -> None:
-    answer = cli("query", "cost_by_day", "--since", "2027-01-01", "--db", ledger, "--json")
+    answer = cli("query", "cost_by_day", "--until", "2025-01-01", "--db", ledger, "--json")
     assert (answer.code, json.loads(answer.out)) == (0, [])
 
 
@@ -181,7 +181,7 @@ def test_rates_keep_their_digits_and_changes_their_sign(cli, book: HandMadeLedge
 
 
 def test_the_table_says_when_there_is_nothing(cli, ledger: Path) -> None:
-    answer = cli("query", "cost_by_day", "--since", "2027-01-01", "--db", ledger)
+    answer = cli("query", "cost_by_day", "--until", "2025-01-01", "--db", ledger)
     assert (answer.code, answer.out) == (0, "no rows\n")
 
 

@@ -174,7 +174,7 @@ def test_an_estimated_call_without_a_price_is_no_zero(cli, book: HandMadeLedger)
 
 
 def test_a_window_without_calls_says_so(cli, days: HandMadeLedger) -> None:
-    answer = cli("stats", "models", "--from", "2027-01-01", "--db", days.path)
+    answer = cli("stats", "models", "--to", "2025-01-01", "--db", days.path)
     assert answer.out.splitlines()[-1] == "Cost per model: nothing in this window"
 
 

@@ -1,7 +1,8 @@
 """What users get wrong, one by one, through the console script: one line that says what to do, 2.
 
 Each is `command line` and what its line says. The folder that they run in holds `ledger.db`,
-`text.db` (no database), `other.db` and `races.db` (databases of something else), `closed.db` and
+`text.db` (no database), `other.db`, `races.db`, `laps.db` and `seen.db` (databases of something
+else; the tables of `laps.db` and the views of `seen.db` have a ledger's names), `closed.db` and
 `unseen/` (nobody may read or write them), `closed/` and `readable.db` (nobody may write them),
 `old.db` (schema v12), `list.csv`, a faulty `bad/budget.yaml` beside `bad/ledger.db`, and `fixed/`
 (nobody may write there) with a `budget.yaml`. Nobody may write in the telemetry home either.
@@ -55,6 +56,10 @@ ERRORS = {
     "stats --from 2026-02-30 --db ledger.db": "neither a date (2026-07-01), an ISO instant",
     "query cost_by_day --since 2026-07-02 --until 2026-07-01 --db ledger.db": "'2026-07-01' lies "
     "before since: '2026-07-02'",
+    "query cost_by_day --since 2999-01-01 --db ledger.db": "since: '2999-01-01' lies in the future",
+    "stats --from 2999-01-01 --db ledger.db": "since: '2999-01-01' lies in the future",
+    "export out --since 2999-01-01 --db ledger.db": "--since: '2999-01-01' lies in the future",
+    "pricing fill --since 2999-01-01 --db ledger.db": "--since: '2999-01-01' lies in the future",
     "prune --before someday --db ledger.db": "is no age (12h, 90d, 4w), date (2026-07-01)",
     "bill --csv list.csv --month 2026-13 --db ledger.db": "'2026-13' is no month (2026-07)",
     "budget set global daily five": "'five' is not an amount in USD, 0 or more",
@@ -82,12 +87,13 @@ ERRORS = {
     "migrate --db other.db": "other.db is not a telemetry ledger",
     "migrate --db races.db": "races.db is not a telemetry ledger: its table runs has no session_id",
     "merge out.db races.db": "races.db is not a telemetry ledger: its table runs has no session_id",
+    "merge out.db laps.db": "laps.db is not a telemetry ledger: it has no runs.platform, runs.cron",
+    "stats --db seen.db": "seen.db is not a telemetry ledger: it has no runs and llm_calls",
     "serve text.db": "text.db cannot be read: file is not a database",
     "stats --db closed.db": "closed.db cannot be read: ",
     "stats models --db old.db": None,
     "query estimated_share --db old.db": "with hermes-telemetry migrate --db old.db",
     "budget check --db bad/ledger.db": "budget.yaml: line 1, column ",
-    "forecast --db bad/ledger.db": "budget.yaml: line 1, column ",
     "budget set global daily 5 --db bad/ledger.db": "budget.yaml: line 1, column ",
     "bill --csv missing.csv --db ledger.db": "missing.csv cannot be read: No such file",
     "bill --csv list.csv --db ledger.db": "has no column 'date' (it has: 'a', 'b')",
@@ -131,6 +137,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with closing(sqlite3.connect(folder / "races.db")) as races:
         races.execute("create table runs (runner text, started_at text)")
         races.execute("create table llm_calls (session_id text, ts text)")
+    with closing(sqlite3.connect(folder / "laps.db")) as laps:
+        laps.execute("create table runs (session_id text, started_at text, metres real)")
+        laps.execute("create table llm_calls (session_id text, ts text)")
+    with closing(sqlite3.connect(folder / "seen.db")) as seen:
+        seen.execute("create view runs as select 's' as session_id, '2026-07-01' as started_at")
+        seen.execute("create view llm_calls as select 's' as session_id, '2026-07-01' as ts")
     old_ledger.build(folder / "old.db", 12)
     (folder / "closed.db").chmod(0)
     (folder / "readable.db").chmod(0o400)

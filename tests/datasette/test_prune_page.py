@@ -118,7 +118,7 @@ def test_the_button_is_for_whom_it_works(web: Web) -> None:
     assert "Delete 3 rows" in web.ask("GET", path, "ann").text
     stranger = web.ask("GET", path, "stranger").text
     assert "Delete 3 rows" not in stranger
-    assert "that takes the action telemetry-prune" in Page(stranger).text
+    assert "deleting requires the action telemetry-prune" in Page(stranger).text
 
 
 @pytest.mark.parametrize("block", [{"id": "ann"}, True])

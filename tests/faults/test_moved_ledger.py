@@ -15,7 +15,7 @@ from hermes_telemetry.store import connection
 from support.hook_payloads import tool_done
 from support.ledger_facts import faults, tool_call_ids, waiting_files
 from support.locks import write_transaction_elsewhere
-from support.processes import fork
+from support.processes import PATIENCE_S, fork
 from support.stopped_clock import StoppedClock
 
 ToolDone = Callable[[str], None]
@@ -39,12 +39,12 @@ def test_the_next_record_goes_to_the_file_that_the_path_names(home: Path, path: 
     with ThreadPoolExecutor(max_workers=1) as pool:
         main_thread = tool_done_in_pool = recorder(home)
         main_thread("main, before")
-        pool.submit(tool_done_in_pool, "pool, before").result()
+        pool.submit(tool_done_in_pool, "pool, before").result(PATIENCE_S)
 
         moved = move(path, "elsewhere")
 
         main_thread("main, after")
-        pool.submit(tool_done_in_pool, "pool, after").result()
+        pool.submit(tool_done_in_pool, "pool, after").result(PATIENCE_S)
         main_thread("main, again")
     assert tool_call_ids(path) == ["main, after/0", "main, again/0", "pool, after/0"]
     assert tool_call_ids(moved) == ["main, before/0", "pool, before/0"]
@@ -139,15 +139,15 @@ def test_a_process_forked_while_a_thread_opens_the_ledger_can_record(
     def hold() -> None:
         with connection._schema_lock:
             locked.set()
-            enough.wait()
+            enough.wait(PATIENCE_S)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    locked.wait()
+    assert locked.wait(PATIENCE_S)
     try:
         assert fork(lambda: tool_done_here("child")) == 0
     finally:
         enough.set()
-        holder.join()
+        holder.join(PATIENCE_S)
 
     assert tool_call_ids(path) == ["child/0"]

@@ -100,7 +100,7 @@ def test_another_thread_is_still_bringing_it_in(
     host.session_ends()
 
     go_on.set()
-    other_thread.join()
+    other_thread.join(PATIENCE_S)
     host.tool_done(4)
     assert status(path) == [("ok",)]
     assert waiting_files(path) == []
@@ -146,6 +146,6 @@ def test_a_thread_waits_for_another_that_only_looks_and_spills_nothing(
     monkeypatch.setattr(Spill, "keep", lambda spill, writes: kept.append(writes))
     hooks["post_tool_call"](**tool_done("t", 1))
 
-    other_thread.join()
+    other_thread.join(PATIENCE_S)
     assert kept == []
     assert tool_call_ids(path) == ["t/0", "t/1"]

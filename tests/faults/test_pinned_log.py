@@ -1,6 +1,5 @@
 """A reader pins the write-ahead log while 100,000 rows are written; afterwards it is cut again."""
 
-import threading
 from collections.abc import Iterator
 from itertools import count, islice
 from pathlib import Path
@@ -12,6 +11,7 @@ from hermes_telemetry.store.connection import Ledger
 from hermes_telemetry.store.writes import Write
 from support.ledger_facts import ask_ledger, faults
 from support.locks import reader_elsewhere
+from support.threads import wait_for_threads
 
 MB = 1024 * 1024
 LIMIT = 64 * MB
@@ -55,7 +55,7 @@ def test_after_a_reader_has_left_the_log_is_under_64_mb_although_writing_goes_on
     write(1000)
     while_writing = log.stat().st_size
 
-    wait_for_checkpoints()
+    wait_for_threads("telemetry-checkpoint")
     write(1)
     assert log.stat().st_size < LIMIT
     assert while_writing < LIMIT
@@ -63,9 +63,3 @@ def test_after_a_reader_has_left_the_log_is_under_64_mb_although_writing_goes_on
     [(rows_there,)] = ask_ledger(path, "select count(*) from tool_calls")
     assert rows_there == ROWS + 1002 * ROWS_A_TRANSACTION
     assert faults(path) == []
-
-
-def wait_for_checkpoints() -> None:
-    for thread in threading.enumerate():
-        if thread.name == "telemetry-checkpoint":
-            thread.join()

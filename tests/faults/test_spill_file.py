@@ -13,7 +13,7 @@ from hermes_telemetry.store.health import examine
 from support.hook_payloads import answered, tool_done
 from support.ledger_facts import ask_ledger, marked_batches, tool_call_ids, waiting_files
 from support.locks import write_transaction_elsewhere
-from support.processes import fork, run, running
+from support.processes import PATIENCE_S, fork, run, running
 from support.stopped_clock import StoppedClock
 
 SIGNALLED = """
@@ -254,14 +254,14 @@ def test_threads_that_find_the_same_records_at_once_bring_them_in_once(
         start = threading.Barrier(4)
 
         def record(number: int) -> None:
-            start.wait()
+            start.wait(PATIENCE_S)
             hooks["post_tool_call"](**tool_done("threads", number))
 
         threads = [threading.Thread(target=record, args=(number,)) for number in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            thread.join(PATIENCE_S)
 
     assert fork(record_in_four_threads) == 0
 

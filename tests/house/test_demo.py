@@ -52,7 +52,10 @@ def demo(clone: Path, *options: str) -> Iterator[tuple[str, Path]]:
             pytest.fail("no address was printed: " + "".join(printed))
     finally:
         os.killpg(served.pid, signal.SIGINT)
-        served.communicate(timeout=30)
+        try:
+            served.communicate(timeout=30)
+        finally:
+            served.kill()
 
 
 def fetch(address: str) -> Any:

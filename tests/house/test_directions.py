@@ -66,6 +66,8 @@ MAY_HOLD_SQL = (
     "hermes_telemetry/store/",
     # The charts that a user saves live in a database of the plugin's own.
     "datasette_plugin/saved_charts.py",
+    # A rule of who may do what is SQL, for Datasette 1.0.
+    "datasette_plugin/saved_charts_access.py",
     # Datasette 1.0 keeps the queries that it was given in a table of its own.
     "datasette_plugin/told.py",
 )

@@ -44,3 +44,33 @@ def test_register_leaves_no_file_and_no_thread(hermes_home: Path, tmp_path: Path
     )
     assert done.stdout.splitlines()[-1] == "1"
     assert list(hermes_home.iterdir()) == []
+
+
+def test_a_chat_that_is_left_before_its_first_turn_loads_no_recorder(
+    hermes_home: Path, tmp_path: Path
+) -> None:
+    script = """
+import json, sys
+import hermes_telemetry
+
+class Context:
+    hooks = {}
+    register_hook = hooks.__setitem__
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: None
+
+def is_loaded():
+    return "hermes_telemetry.recorder" in sys.modules
+
+hermes_telemetry.register(Context())
+# What the host (0.19) calls when a chat without a turn is left; and then one that had a turn.
+Context.hooks["on_session_finalize"](session_id=None, platform="cli", reason="shutdown")
+left = is_loaded()
+Context.hooks["on_session_finalize"](session_id="s", platform="cli", reason="shutdown")
+print(json.dumps([left, is_loaded()]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == [False, True]
+    assert (hermes_home / "telemetry" / "telemetry.db").exists()

@@ -1,6 +1,7 @@
 """What is installed is what the folders hold: wheel, sdist, and the folder that git clones."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 import yaml
 
 import hermes_telemetry
-from support.installs import repository_of_the_working_tree
+from support.installs import host_without_the_plugin, repository_of_the_working_tree
 from support.tree import ROOT, project_files
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -48,6 +49,11 @@ def shipped_files() -> dict[str, Path]:
         if top in FOLDERS and rest:
             found["/".join([*FOLDERS[top].split("."), *rest])] = ROOT / file
     return found
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as held:
+        return {name: held.read(name) for name in held.namelist()}
 
 
 class Registration:
@@ -120,11 +126,30 @@ def test_the_list_of_packages_is_the_folders() -> None:
 
 
 def test_a_wheel_holds_every_file_of_the_packages(distributions: tuple[Path, Path]) -> None:
-    with zipfile.ZipFile(distributions[0]) as wheel:
-        held = {name: wheel.read(name) for name in wheel.namelist() if ".dist-info/" not in name}
+    held = {n: held for n, held in contents(distributions[0]).items() if ".dist-info/" not in n}
     expected = {name: path.read_bytes() for name, path in shipped_files().items()}
     assert held.keys() == expected.keys()
     assert held == expected
+
+
+def test_the_tree_and_the_sdist_build_the_same_wheel(
+    distributions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    tree = distributions[0].parents[1]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--wheel",
+        "--outdir",
+        tmp_path,
+        tree,
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    (direct,) = tmp_path.glob("*.whl")
+    assert direct.name == distributions[0].name
+    assert contents(direct) == contents(distributions[0])
 
 
 def test_an_sdist_holds_the_licence_and_the_contents_behind_the_link(
@@ -177,6 +202,60 @@ def test_an_installed_project_is_found_by_the_host_by_datasette_and_by_the_shell
     done = subprocess.run([command, "--help"], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: hermes-telemetry")
+
+
+def test_an_installed_project_makes_a_ledger_and_answers_from_it(
+    installed: Path, tmp_path: Path
+) -> None:
+    """By its console script, which is all that the user of a release has."""
+
+    def answer(command: str) -> str:
+        done = subprocess.run(
+            [installed.with_name("hermes-telemetry"), *command.split()],
+            cwd=tmp_path,
+            env=os.environ | {"HERMES_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), command
+        return done.stdout
+
+    answer("demo made-up.db --calls 500")
+    rows = json.loads(answer("query cost_by_model --since all --json --db made-up.db"))
+    assert sum(row["calls"] for row in rows) == 500
+    # From the table of prices that the package carries.
+    shown = answer("pricing show claude-sonnet-4-5 --provider anthropic")
+    assert shown.startswith("claude-sonnet-4-5 at anthropic: builtin")
+
+
+@pytest.mark.host
+def test_a_wheel_in_the_environment_of_a_host_is_a_plugin_with_commands(
+    distributions: tuple[Path, Path], host_python: Path, tmp_path: Path
+) -> None:
+    python = host_without_the_plugin(host_python, tmp_path / "environment")
+    command = [sys.executable, "-m", "pip", "--python", python, "install", "-qq", "--no-deps"]
+    subprocess.run([*command, distributions[0]], check=True, stdin=subprocess.DEVNULL)
+
+    def hermes(*words: str) -> str:
+        done = subprocess.run(
+            [python, "-m", "hermes_cli.main", *words],
+            cwd=tmp_path,
+            env=os.environ
+            | {"HERMES_HOME": str(tmp_path / ".hermes"), "HERMES_DISABLE_LAZY_INSTALLS": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    hermes("plugins", "enable", "hermes-telemetry")
+    listed = hermes("plugins", "list", "--enabled", "--no-bundled", "--plain").split()
+    assert listed == ["enabled", "entrypoint", hermes_telemetry.__version__, "hermes-telemetry"]
+    assert hermes("telemetry", "--help").startswith("usage: hermes telemetry")
+    queries = hermes("telemetry", "query", "--list")
+    for file in (ROOT / "canned_queries").glob("*.sql"):
+        assert file.stem in queries
 
 
 def test_a_cloned_folder_loads_under_the_hosts_name_and_nothing_of_it_under_its_own(
@@ -247,6 +326,14 @@ def test_the_version_is_said_once_and_agreed_upon() -> None:
     assert manifest["version"] == hermes_telemetry.__version__
     assert "version" in PYPROJECT["project"]["dynamic"]
     assert re.fullmatch(r"\d+\.\d+\.\d+", hermes_telemetry.__version__)
+
+
+def test_the_newest_changes_are_those_of_the_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.findall(r"^## \[(.+?)\](?: - (\d{4}-\d{2}-\d{2}))?$", changelog, re.MULTILINE)
+    assert releases[0] == ("Unreleased", "")
+    assert releases[1][0] == hermes_telemetry.__version__
+    assert all(day for _, day in releases[1:])
 
 
 def test_a_wheel_carries_the_version(distributions: tuple[Path, Path]) -> None:

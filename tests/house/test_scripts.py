@@ -29,6 +29,14 @@ def executable(path: Path, text: str) -> Path:
     return path
 
 
+FIRST = [
+    *("-m", "pytest"),
+    *("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"),
+    *("-m", "not host and not browser"),
+]
+"""What pytest gets whatever is asked for."""
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project with scripts/test, a few tests, and a folder with the name of a word for pytest."""
@@ -54,8 +62,8 @@ def called(project: Path) -> Run:
         for line in ("test", "datasette1"):
             if (told := project / f"{line}.called").exists():
                 words = told.read_text(encoding="utf-8").splitlines()
-                assert words[:4] == ["-m", "pytest", "-m", "not host and not browser"]
-                calls[line] = words[4:]
+                assert words[: len(FIRST)] == FIRST
+                calls[line] = words[len(FIRST) :]
         return calls
 
     return run

@@ -2,7 +2,6 @@
 
 import logging
 import math
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -256,8 +255,8 @@ def test_the_cost_is_the_formula(usage: Usage, base: Rates) -> None:
     usages, some_rates, st.sampled_from(["input", "output", "cache_read", "cache_write"]), counts
 )
 def test_more_tokens_never_cost_less(usage: Usage, base: Rates, name: str, more: int) -> None:
-    fewer = replace(usage, reasoning=0)
-    bigger = replace(fewer, **{name: getattr(fewer, name) + more})
+    fewer = usage._replace(reasoning=0)
+    bigger = fewer._replace(**{name: getattr(fewer, name) + more})
     price = listed(base)
     assert cost_of(bigger, price)[0] >= cost_of(fewer, price)[0]
 

@@ -179,12 +179,19 @@ def test_a_second_process_waits_for_the_first(home: Path) -> None:
         other = subprocess.Popen(
             [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True
         )
-        assert other.stdout is not None
-        assert other.stdout.readline() == "begun\n"
-        with pytest.raises(subprocess.TimeoutExpired):
-            other.wait(0.5)
-        assert path.read_text() == "a: 1\n"
-    other.communicate(timeout=30)
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "begun\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                other.wait(0.5)
+            assert path.read_text() == "a: 1\n"
+        except BaseException:
+            other.kill()
+            raise
+    try:
+        other.communicate(timeout=30)
+    finally:
+        other.kill()
     assert path.read_text() == "a: 1\nb: 2\n"
 
 

@@ -3,8 +3,6 @@
 import gzip
 import json
 import os
-import subprocess
-import sys
 import time as wall
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from hermes_telemetry.yaml_files.editing import set_keys
 from hermes_telemetry.yaml_files.text import ConfigFileError
 from support import feed as answers
 from support.feed import Feed, model, models
+from support.processes import running
 
 USERS = """\
 # Ours
@@ -324,13 +323,8 @@ def test_two_processes_at_once_leave_one_valid_file(home: Path, feed: Feed) -> N
         "from hermes_telemetry.pricing.sources import OpenRouterSource;"
         "[refresh(Path(sys.argv[1]), [OpenRouterSource(sys.argv[2])]) for _ in range(3)]"
     )
-    both = [
-        subprocess.Popen([sys.executable, "-c", code, str(home), feed.url], stderr=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    for process in both:
-        _, errors = process.communicate(timeout=60)
-        assert process.returncode == 0, errors
+    with running(code, home, feed.url) as one, running(code, home, feed.url) as other:
+        assert (one.end(), other.end()) == (0, 0)
     data = written(home)
     assert len(data["models"]) == 302
     assert len(data["_meta"]["auto_models"]) == 300

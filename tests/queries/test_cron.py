@@ -248,6 +248,25 @@ def test_a_job_is_named_as_the_host_names_it(ledger: HandMadeLedger, hermes_home
     ]
 
 
+def test_the_runs_of_a_job_are_found_by_its_name(ledger: HandMadeLedger, hermes_home: Path) -> None:
+    named = {"0123456789ab": "Nightly report", "ba9876543210": "Digest", "twin": "Digest"}
+    named |= {"weekly": "daily", "daily": "weekly"}
+    for job in named:
+        job_run(ledger, f"run of {job}", "2026-06-30T03:00", job)
+    jobs = hermes_home / "cron" / "jobs.json"
+    jobs.parent.mkdir()
+    jobs.write_text(json.dumps([{"id": job, "name": name} for job, name in named.items()]))
+
+    def runs(word: str) -> list[tuple[str]]:
+        return sorted(ledger.ask("cron_runs", "session_id", cron_job_id=word))
+
+    assert runs("Nightly report") == [("run of 0123456789ab",)]
+    assert runs("Digest") == [("run of ba9876543210",), ("run of twin",)]
+    # An id goes before another's name.
+    assert runs("weekly") == [("run of weekly",)]
+    assert runs("Unheard of") == []
+
+
 @pytest.mark.parametrize(
     "content", ["", "[", "7", '{"jobs": 7}', '{"jobs": [7, {"id": "j"}]}', '[{"name": "x"}]']
 )

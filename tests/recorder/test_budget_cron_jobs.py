@@ -17,11 +17,11 @@ from support.budgets import (
     levels,
     limit,
     name_job,
-    settled,
     spend,
     without_threads,
 )
 from support.recording import Recording
+from support.threads import wait_for_threads
 
 SPENT = "The cron job nightly-report has spent $1.00 of its daily limit of $1.00"
 
@@ -135,7 +135,7 @@ def test_a_host_that_takes_long_to_pause_does_not_hold_up_the_run(
         call(recording, CRON, 1)
         assert blocked(recording, CRON) is not None
         assert (jobs.paused, [row[-1] for row in levels(recording)]) == ([], ["hard"])
-    settled()
+    wait_for_threads()
     assert [job for job, _ in jobs.paused] == [JOB]
     assert [row[-1] for row in levels(recording)] == ["hard", "paused"]
 

@@ -15,7 +15,6 @@ from support.budgets import (
     levels,
     limit,
     set_budget,
-    settled,
     spend,
     told,
     without_threads,
@@ -23,6 +22,7 @@ from support.budgets import (
 from support.locks import exclusive_mode_elsewhere, write_transaction_elsewhere
 from support.processes import run
 from support.recording import Recording
+from support.threads import wait_for_threads
 
 pytestmark = pytest.mark.usefixtures("known_prices")
 
@@ -44,7 +44,7 @@ def test_another_time_zone_holds_without_a_restart(recording: Recording) -> None
     assert blocked(recording, "s") is None
     limit(recording, {"global": DAILY_DOLLAR}, timezone="UTC")
     blocked(recording, "s")  # from here on the new zone's days are counted
-    settled()
+    wait_for_threads()
     assert "resets at 2026-07-02 00:00 (UTC)" in (blocked(recording, "s") or "")
 
 

@@ -1,7 +1,6 @@
 """What the recorder writes into a telemetry home that has no prices and no budget."""
 
 import os
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from hermes_telemetry.budget.config import load_budget
 from support.hook_payloads import answered
 from support.recording import Recording
+from support.threads import wait_for_threads
 
 FILES = ["budget.yaml", "pricing.yaml"]
 
@@ -69,7 +69,7 @@ def test_nothing_is_written_where_that_is_not_wanted(
 ) -> None:
     monkeypatch.setenv("HERMES_TELEMETRY_NO_SETUP", "1")
     recording.fire("post_api_request", **answered("s", 1))
-    settled(recording)
+    wait_for_threads("telemetry-prices")  # which says nothing when it has nothing to do
     assert yaml_files(home) == []
 
 
@@ -81,15 +81,7 @@ def test_a_home_that_cannot_be_written_costs_a_line_in_the_log_and_no_record(
 
     monkeypatch.setattr("hermes_telemetry.whole_files.tempfile.mkstemp", refuse)
     recording.fire("post_api_request", **answered("s", 1))
-    settled(recording)
+    wait_for_threads("telemetry-prices")
     assert recording.row("llm_calls")["session_id"] == "s"
     (line,) = (line for line in recording.said if "first files" in line)
     assert line.startswith(f"WARNING: the first files of {home} were not written: ")
-
-
-def settled(recording: Recording) -> None:
-    """Wait for the recorder's thread, which says nothing when it has nothing to do."""
-    for thread in threading.enumerate():
-        if thread.name == "telemetry-prices":
-            thread.join(20)
-            assert not thread.is_alive()

@@ -11,6 +11,7 @@ from hermes_telemetry.store import migrations
 from hermes_telemetry.store.connection import Ledger
 from hermes_telemetry.store.writes import Write
 from support.ledger_facts import ask_ledger
+from support.processes import PATIENCE_S
 
 LONG_NAME = "t" * 500
 
@@ -53,7 +54,7 @@ def test_threads_prepare_a_new_ledger_one_after_the_other(
     start = threading.Barrier(3)
 
     def write() -> None:
-        start.wait()
+        start.wait(PATIENCE_S)
         ledger.apply(tool_rows(1))
         ledger.close()
 
@@ -61,7 +62,7 @@ def test_threads_prepare_a_new_ledger_one_after_the_other(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE_S)
 
     assert met == [False, False, False]
     ledger.apply(tool_rows(1))

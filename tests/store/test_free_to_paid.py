@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_telemetry.store.connection import LedgerConnection
 from hermes_telemetry.store.migrations import migrate
 from hermes_telemetry.store.models import (
     is_free_tier_transition,
@@ -31,6 +32,16 @@ def ledger(tmp_path: Path) -> Iterator[sqlite3.Connection]:
             ("c/promo:free", "", "t5"),
         ]:
             record_free_model(connection, model=model, provider=provider, ts=since)
+        yield connection
+
+
+@pytest.fixture
+def recorders(ledger: sqlite3.Connection, tmp_path: Path) -> Iterator[LedgerConnection]:
+    """A recorder's own connection, which remembers what it has looked up."""
+    path = tmp_path / "telemetry.db"
+    with closing(
+        sqlite3.connect(path, isolation_level=None, factory=LedgerConnection)
+    ) as connection:
         yield connection
 
 
@@ -94,6 +105,29 @@ def test_the_same_id_explains_before_a_renamed_one(ledger: sqlite3.Connection) -
 def test_only_the_first_paid_call_fires(ledger: sqlite3.Connection) -> None:
     assert [pay(ledger, "gift") for _ in range(3)] == ["free", None, None]
     assert [pay(ledger, "GIFT"), pay(ledger, "gift", "Nous")] == [None, None]
+
+
+def test_a_model_that_another_process_finds_free_meanwhile_is_free(
+    ledger: sqlite3.Connection, recorders: LedgerConnection
+) -> None:
+    assert [pay(recorders, model) for model in ("late", "b/late-2")] == [None, None]
+
+    record_free_model(ledger, model="late", provider="nous", ts="t6")
+    record_free_model(ledger, model="b/late:free", provider="nous", ts="t7")
+    assert [pay(recorders, model) for model in ("late", "b/late-2")] == ["free", "free"]
+
+
+def test_what_an_undone_transaction_looked_up_counts_for_nothing(
+    ledger: sqlite3.Connection, recorders: LedgerConnection
+) -> None:
+    recorders.execute("begin")
+    record_free_model(recorders, model="undone", provider="nous", ts="t6")
+    assert pay(recorders, "late") is None
+    recorders.rollback()
+
+    # The row takes the place, and the id, of the one that was undone.
+    record_free_model(ledger, model="late", provider="nous", ts="t6")
+    assert pay(recorders, "late") == "free"
 
 
 @pytest.mark.parametrize(

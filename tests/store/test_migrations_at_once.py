@@ -1,10 +1,8 @@
 """Eight processes open one file in the same moment: every step is taken once, by one of them."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -12,9 +10,8 @@ import pytest
 from hermes_telemetry.paths import database_path, telemetry_home
 from hermes_telemetry.recorder import Recorder
 from support.old_ledger import build, contents, open_ledger, record_version
+from support.processes import running
 from support.schema import V18, shape_of
-
-ROOT = Path(__file__).parents[2]
 
 OPEN_AT_THE_SIGNAL = """
 import json, sys
@@ -123,28 +120,17 @@ def call_of(session: str) -> dict[str, object]:
 
 def at_once(program: str, path: Path, processes: int) -> list[list[int]]:
     """Start them, wait until each stands at the line, let all go; what each reported."""
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(path), f"early {number}"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(processes)
-    ]
-    for process in started:
-        assert process.stdout
-        assert process.stdout.readline() == "ready\n"
-    for process in started:
-        assert process.stdin
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    reports = []
-    for process in started:
-        report, _ = process.communicate(timeout=60)
-        assert process.returncode == 0
-        reports.append(json.loads(report))
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(running(program, path, f"early {number}"))
+            for number in range(processes)
+        ]
+        for process in started:
+            assert process.hear() == "ready"
+        for process in started:
+            process.say()
+        reports = [json.loads(process.hear()) for process in started]
+        assert [process.end() for process in started] == [0] * processes
     return reports
 
 

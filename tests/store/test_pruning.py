@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -228,11 +227,13 @@ def test_killed_half_way_nothing_that_was_to_stay_is_gone(path: Path) -> None:
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
         )
-        while count(path) == before:
-            assert process.poll() is None
-            time.sleep(0.002)
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
+        try:
+            while count(path) == before:
+                assert process.poll() is None
+                time.sleep(0.002)
+        finally:
+            process.kill()
+        assert process.wait(timeout=60) == -signal.SIGKILL
         left = failures.ids(path)
         assert len(stay) < len(left) < before
         assert set(stay) <= set(left)

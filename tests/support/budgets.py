@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from support.recording import Recording
+from support.threads import wait_for_threads
 
 PRICES = {
     "models": {
@@ -32,13 +33,6 @@ def set_budget(home: Path, budgets: Any, **rules: Any) -> None:
     zone = {"timezone": rules.get("timezone", "Europe/Madrid")}
     text = json.dumps({"budgets": budgets, **modes, **zone})
     (home / "budget.yaml").write_text(text, encoding="utf-8")
-
-
-def settled() -> None:
-    """Wait for the threads that read prices and what was spent before, or pause a job."""
-    for thread in threading.enumerate():
-        if thread.name.startswith("telemetry-"):
-            thread.join(30)
 
 
 class Jobs:
@@ -68,7 +62,7 @@ def read_prices(recording: Recording) -> None:
     finds it writing would not wait.
     """
     recording.fire("pre_api_request", session_id="before")
-    settled()
+    wait_for_threads()
 
 
 def another_process(recording: Recording) -> Recording:
@@ -85,7 +79,7 @@ def limit(recording: Recording, budgets: Any, **rules: Any) -> None:
 def begin(recording: Recording, session: str, platform: str = "cli", **turn: Any) -> str | None:
     """Start a session and its first turn; what the model is told in it."""
     recording.fire("on_session_start", session_id=session, platform=platform)
-    settled()
+    wait_for_threads()
     return told(recording, session, platform=platform, **turn)
 
 
@@ -102,7 +96,7 @@ def delegate(recording: Recording, parent: str, child: str) -> None:
 def spend(recording: Recording, session: str, usd: float, model: str = "paid") -> None:
     """One call, and what follows from it."""
     call(recording, session, usd, model)
-    settled()
+    wait_for_threads()
 
 
 def call(recording: Recording, session: str, usd: float, model: str = "paid") -> None:

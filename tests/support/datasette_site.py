@@ -131,7 +131,10 @@ def served(*arguments: str | Path) -> Iterator[httpx.Client]:
                 yield client
         finally:
             process.terminate()
-            process.wait(timeout=_START_SECONDS)
+            try:
+                process.wait(timeout=_START_SECONDS)
+            finally:
+                process.kill()
 
 
 def bound_by_permissions(*arguments: str) -> list[str]:

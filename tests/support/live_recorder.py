@@ -63,7 +63,11 @@ class LiveRecorder:
             text=True,
         )
         assert self._process.stdout
-        assert self._process.stdout.readline() == "ready\n"
+        try:
+            assert self._process.stdout.readline() == "ready\n"
+        except BaseException:
+            self._process.kill()
+            raise
         return self
 
     def __exit__(

@@ -61,7 +61,7 @@ def running(
         yield Process(popen)
     finally:
         popen.kill()
-        popen.communicate()
+        popen.communicate(timeout=PATIENCE_S)
 
 
 def run(program: str, *arguments: object) -> int:
@@ -125,4 +125,8 @@ class Fork:
 
 def fork(work: Callable[[], object]) -> int:
     """Do a piece of work in a copy of this process; its exit code."""
-    return Fork(work).end()
+    copy = Fork(work)
+    try:
+        return copy.end()
+    finally:
+        copy.kill()
