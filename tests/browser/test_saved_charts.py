@@ -136,6 +136,8 @@ def test_the_keyboard_is_enough(ledger: Path, open_tab: Tab) -> None:
 
 def reach(page: Page, condition: str) -> None:
     """Press Tab until what has the focus meets a condition."""
+    # What is still loading may move the focus, or close what a key has just opened.
+    page.wait_for_load_state("networkidle")
     for _ in range(200):
         page.keyboard.press("Tab")
         if page.evaluate(condition):
