@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import sys
@@ -57,11 +58,16 @@ def ledger(setting: Setting, size: Size, *, fresh: bool = False) -> Path:
 
 
 def copy(setting: Setting, size: Size, name: str) -> Path:
-    """The telemetry home of a copy that may be written to; it has no budget."""
+    """The telemetry home of a copy that may be written to; it has no budget.
+
+    The copy is on the disk: the first checkpoint would else have to wait for all of it.
+    """
     home = setting.scratch / name
     home.mkdir()
     source = ledger(setting, size)
     shutil.copyfile(source, home / source.name)
+    with (home / source.name).open("rb+") as made:
+        os.fsync(made.fileno())
     return home
 
 

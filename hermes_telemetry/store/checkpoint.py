@@ -1,8 +1,10 @@
 """Moving the write-ahead log into the database at moments of our choosing.
 
-A checkpoint costs about 0.6 ms per megabyte. While the log is short one runs in place after every
-150th commit of this process; a long log (a reader pins it, or a process left without closing) is
-worked on by a thread, at most every 10 s.
+A checkpoint has the disk write all of the log, about 0.6 ms per megabyte. No hook waits for that: a
+thread does it after every 250th commit of this process. What is written meanwhile stays in the log,
+which then would never begin anew where writing does not pause; so that little is moved by the next
+hook, right behind its own commit, when no other is likely to write; it takes some 2 ms. Where
+readers leave no gap for that the log grows, and the next try follows soon.
 """
 
 from __future__ import annotations
@@ -12,22 +14,39 @@ import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from ..windows import Clock
 from .forks import held_off
 
 _log = logging.getLogger("hermes_telemetry")
 
-COMMITS_BETWEEN = 150
-IN_PLACE_BYTES = 32 * 1024 * 1024
-"""Up to here a checkpoint keeps a hook for no more than 20 ms."""
+COMMITS_BETWEEN = 250
 
 LEFT_OVER_BYTES = 8 * 1024 * 1024
-LONG_LOG_PAUSE_S = 10.0
-_CUT_TRIES = 200
-_CUT_PAUSE_S = 0.001
-_FRAMES_LEFT_TO_CUT = 2000
-"""Moving so much takes some 5 ms, for which other writers can wait."""
+
+PINNED_PAUSE_S = 0.2
+"""How long a log that readers keep from beginning anew is left alone, at least; always for 20 times
+as long as a try took, which goes through all of it.
+"""
+
+_FEW_FRAMES = 1000
+"""So many are left to a hook."""
+
+_MOST_ROUNDS = 20
+_HOOKS_TO_TRY = 5
+
+
+class _Moved(NamedTuple):
+    """What a checkpoint has done: ``moved`` of the log's ``frames`` are in the database now.
+
+    ``is_done`` is False where it met a lock. A passive one counts a reader's hold on the log as
+    none.
+    """
+
+    is_done: bool
+    frames: int
+    moved: int
 
 
 class Checkpointer:
@@ -38,13 +57,16 @@ class Checkpointer:
         self._wal = path.with_name(path.name + "-wal")
         self._clock = clock
         self._commits = 0
-        self._next_long = 0.0
-        self._lock = threading.Lock()
+        self._not_before = 0.0
+        self._hooks_to_try = 0
+        self._working = threading.Lock()
 
-    def opened(self, conn: sqlite3.Connection) -> None:
-        """A connection was made: a log that earlier processes left long is shortened."""
+    def opened(self) -> None:
+        """A connection was made: a log that earlier processes left long is shortened, since this
+        one may make no 250 commits.
+        """
         if self._size() > LEFT_OVER_BYTES:
-            self._run(conn)
+            self._begin()
 
     def now(self, conn: sqlite3.Connection) -> None:
         """Move the log into the database, however long it is."""
@@ -53,8 +75,19 @@ class Checkpointer:
     def committed(self, conn: sqlite3.Connection) -> None:
         """A transaction was committed on ``conn``."""
         self._commits += 1
-        if self._commits % COMMITS_BETWEEN == 0:
-            self._run(conn)
+        if self._hooks_to_try > 0:
+            self._begin_log_anew(conn)
+        elif self._commits % COMMITS_BETWEEN == 0:
+            self._begin()
+
+    def _begin_log_anew(self, conn: sqlite3.Connection) -> None:
+        """Move the rest, so that the next commit is the first of the log."""
+        self._hooks_to_try -= 1
+        # Takes the write lock: other threads may be writing, and then it would never all be in.
+        if _checkpoint(conn, "restart").is_done:
+            self._hooks_to_try = 0
+        elif self._hooks_to_try <= 0:
+            self._not_before = self._clock.monotonic() + PINNED_PAUSE_S
 
     def _size(self) -> int:
         try:
@@ -63,49 +96,52 @@ class Checkpointer:
         except OSError:
             return 0
 
-    def _run(self, conn: sqlite3.Connection) -> None:
-        if self._size() > IN_PLACE_BYTES:
-            with self._lock:
-                now = self._clock.monotonic()
-                if now < self._next_long:
-                    return
-                self._next_long = now + LONG_LOG_PAUSE_S
-            thread = threading.Thread(
-                target=self._in_background, name="telemetry-checkpoint", daemon=True
-            )
-            try:
-                thread.start()
-            except RuntimeError as error:  # the process ends, or may have no more threads
-                _log.info("checkpoint skipped: %s", error)
+    def _begin(self) -> None:
+        if self._clock.monotonic() < self._not_before or self._working.locked():
             return
-        _checkpoint(conn, "passive")
+        thread = threading.Thread(target=self._work, name="telemetry-checkpoint", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the process ends, or may have no more threads
+            _log.info("checkpoint skipped: %s", error)
 
     @held_off
-    def _in_background(self) -> None:
+    def _work(self) -> None:
+        if not self._working.acquire(blocking=False):
+            return
         try:
-            conn = sqlite3.connect(self._path, timeout=0, isolation_level=None)
+            began = self._clock.monotonic()
+            with closing(sqlite3.connect(self._path, timeout=0, isolation_level=None)) as conn:
+                is_nearly_in = self._move_nearly_all(conn)
+            if not is_nearly_in:
+                ended = self._clock.monotonic()
+                self._not_before = ended + max(PINNED_PAUSE_S, 20 * (ended - began))
         except sqlite3.Error as error:
             _log.info("checkpoint skipped: %s", error)
-            return
-        with closing(conn):
-            for _ in range(_CUT_TRIES):
-                _, left = _checkpoint(conn, "passive")
-                if left > _FRAMES_LEFT_TO_CUT:
-                    return  # a reader pins the log: next time
-                # Under steady writing the log is never all in, so this takes the write lock, for
-                # the little that is left. Without waiting: the wait would be for readers, too,
-                # with the lock in hand.
-                is_cut, _ = _checkpoint(conn, "truncate")
-                if is_cut:
-                    return
-                self._clock.sleep(_CUT_PAUSE_S)
+        finally:
+            self._working.release()
+
+    def _move_nearly_all(self, conn: sqlite3.Connection) -> bool:
+        """Move the log into the database until little comes meanwhile; False where a reader or
+        another checkpoint is in the way.
+        """
+        before = 0
+        for _ in range(_MOST_ROUNDS):
+            done = _checkpoint(conn, "passive")
+            if not done.is_done or done.frames - done.moved > _FEW_FRAMES:
+                return False
+            came, before = done.moved - before, done.moved
+            if came <= _FEW_FRAMES:
+                # Where nothing came and all is in, the next commit begins the log anew by itself.
+                self._hooks_to_try = _HOOKS_TO_TRY if came or done.moved < done.frames else 0
+                return True
+        return False
 
 
-def _checkpoint(conn: sqlite3.Connection, mode: str) -> tuple[bool, int]:
-    """Whether nobody stood in its way, and how many frames of the log are not in yet."""
+def _checkpoint(conn: sqlite3.Connection, mode: str) -> _Moved:
     try:
         busy, frames, moved = conn.execute(f"pragma wal_checkpoint({mode})").fetchone()
     except sqlite3.Error as error:
         _log.info("checkpoint skipped: %s", error)
-        return False, 0
-    return not busy, frames - moved
+        return _Moved(False, 0, 0)
+    return _Moved(not busy, frames, moved)

@@ -38,7 +38,7 @@ def tool_rows() -> Iterator[Write]:
 def test_after_a_reader_has_left_the_log_is_under_64_mb_although_writing_goes_on(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "LONG_LOG_PAUSE_S", 0.1)  # the rows come that much faster
+    monkeypatch.setattr(checkpoint, "PINNED_PAUSE_S", 0.01)  # the rows come that much faster
     ledger = Ledger(path)
     log = path.with_name(path.name + "-wal")
     rows = tool_rows()

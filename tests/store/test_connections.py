@@ -1,4 +1,4 @@
-"""How a ledger is opened and how its log is moved in: by one thread at a time, when we say so."""
+"""How a ledger is opened: by one thread at a time."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -67,18 +67,3 @@ def test_threads_prepare_a_new_ledger_one_after_the_other(
     assert met == [False, False, False]
     ledger.apply(tool_rows(1))
     assert ask_ledger(path, "select count(*) from tool_calls") == [(4,)]
-
-
-def test_the_log_is_moved_in_at_every_150th_commit_and_at_no_other(
-    ledger: Ledger, path: Path
-) -> None:
-    ledger.apply(tool_rows(1))
-    sizes = [path.stat().st_size]
-    # SQLite by itself would move it in at 1000 pages, of which each of these commits fills 10.
-    for _ in range(300):
-        ledger.apply(tool_rows(60))
-        sizes.append(path.stat().st_size)
-
-    assert path.with_name(path.name + "-wal").stat().st_size > 1000 * 4096
-    grew = [commit for commit in range(1, 301) if sizes[commit] > sizes[commit - 1]]
-    assert grew == [149, 299]

@@ -1,0 +1,196 @@
+"""When the write-ahead log is moved into the database, and who waits for it."""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hermes_telemetry.store import checkpoint
+from hermes_telemetry.store.connection import Ledger
+from hermes_telemetry.store.writes import Write
+from support.ledger_facts import ask_ledger
+from support.locks import reader_elsewhere
+from support.stopped_clock import StoppedClock
+from support.threads import wait_for_threads
+
+LONG_NAME = "t" * 500
+PATIENCE_S = 10
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "telemetry.db"
+
+
+@pytest.fixture
+def stopped() -> StoppedClock:
+    return StoppedClock()
+
+
+@pytest.fixture
+def ledger(path: Path, stopped: StoppedClock) -> Iterator[Ledger]:
+    ledger = Ledger(path, clock=stopped.clock)
+    yield ledger
+    wait_for_checkpoints()
+    ledger.close()
+
+
+def write(ledger: Ledger, rows: int) -> None:
+    row = {"session_id": "s", "ts": "t", "tool_name": LONG_NAME, "ok": 1, "latency_ms": 1}
+    assert ledger.apply([Write("record_tool_call", row)] * rows) is not None
+
+
+def log_size(path: Path) -> int:
+    return path.with_name(path.name + "-wal").stat().st_size
+
+
+def times_begun_anew(path: Path) -> int:
+    """What the log counts in its own header (https://www.sqlite.org/fileformat2.html, 4.1)."""
+    header = path.with_name(path.name + "-wal").read_bytes()[:32]
+    return int.from_bytes(header[12:16], "big")
+
+
+def wait_for_checkpoints() -> None:
+    wait_for_threads("telemetry-checkpoint")
+
+
+@pytest.fixture
+def tries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Each checkpoint's mode and thread."""
+    made: list[str] = []
+    real = checkpoint._checkpoint
+
+    def noted(conn: sqlite3.Connection, mode: str) -> checkpoint._Moved:
+        made.append(f"{mode} by {threading.current_thread().name}")
+        return real(conn, mode)
+
+    monkeypatch.setattr(checkpoint, "_checkpoint", noted)
+    return made
+
+
+def test_the_log_is_moved_in_at_every_250th_commit_and_at_no_other(
+    ledger: Ledger, path: Path
+) -> None:
+    write(ledger, 1)
+    sizes = [path.stat().st_size]
+    # SQLite by itself would move it in at 1000 pages, of which each of these commits fills 10.
+    for _ in range(500):
+        write(ledger, 60)
+        wait_for_checkpoints()
+        sizes.append(path.stat().st_size)
+
+    assert log_size(path) > 1000 * 4096
+    grew = [commit for commit in range(1, 501) if sizes[commit] > sizes[commit - 1]]
+    assert grew == [249, 499]
+
+
+def test_no_hook_waits_for_the_disk(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_work, has_written = threading.Event(), threading.Event()
+    real = checkpoint._checkpoint
+
+    def slowly(conn: sqlite3.Connection, mode: str) -> checkpoint._Moved:
+        at_work.set()
+        assert has_written.wait(PATIENCE_S), "the hook waits"
+        return real(conn, mode)
+
+    monkeypatch.setattr(checkpoint, "_checkpoint", slowly)
+    for _ in range(600):
+        write(ledger, 1)
+    assert at_work.wait(PATIENCE_S)
+    has_written.set()
+
+
+def test_the_log_begins_anew_although_writing_never_pauses(path: Path) -> None:
+    ledger = Ledger(path)
+    for _ in range(2000):
+        write(ledger, 5)
+    wait_for_checkpoints()
+
+    # Eight times it is moved in; a slow disk may miss most of them.
+    assert 2 <= times_begun_anew(path) <= 8
+    ledger.close()
+    assert ask_ledger(path, "select count(*) from tool_calls") == [(10_000,)]
+
+
+def test_where_writing_pauses_hooks_move_nothing(ledger: Ledger, tries: list[str]) -> None:
+    for _ in range(500):
+        write(ledger, 1)
+        wait_for_checkpoints()
+
+    # Each time one that moves it all, and one that finds nothing left.
+    assert tries == ["passive by telemetry-checkpoint"] * 4
+
+
+def test_what_could_not_be_moved_is_moved_by_one_hook(
+    ledger: Ledger, path: Path, tries: list[str]
+) -> None:
+    for _ in range(240):
+        write(ledger, 1)
+    with reader_elsewhere(path):
+        for _ in range(10):
+            write(ledger, 1)
+        wait_for_checkpoints()
+    assert set(tries) == {"passive by telemetry-checkpoint"}
+    for _ in range(10):
+        write(ledger, 1)
+
+    assert [one for one in tries if one.startswith("restart")] == ["restart by MainThread"]
+    assert times_begun_anew(path) == 1
+
+
+@pytest.fixture
+def passes_after_writing(
+    ledger: Ledger, tries: list[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], int]:
+    """Writes enough for some checkpoints of ten commits each; how often a thread has begun one."""
+    monkeypatch.setattr(checkpoint, "COMMITS_BETWEEN", 10)
+    write(ledger, 1)
+
+    def passes() -> int:
+        for _ in range(50):
+            write(ledger, 1)
+            wait_for_checkpoints()
+        return tries.count("passive by telemetry-checkpoint")
+
+    return passes
+
+
+def test_a_log_that_a_reader_pins_is_left_alone_for_a_while(
+    path: Path, stopped: StoppedClock, tries: list[str], passes_after_writing: Callable[[], int]
+) -> None:
+    with reader_elsewhere(path):
+        assert passes_after_writing() == 1
+        assert tries.count("restart by MainThread") == 5
+        stopped.advance(0.19)
+        assert passes_after_writing() == 1
+        stopped.advance(0.02)
+        assert passes_after_writing() == 2
+
+    assert times_begun_anew(path) == 0
+    stopped.advance(0.21)
+    passes_after_writing()
+    assert times_begun_anew(path) > 0
+
+
+def test_a_try_that_took_long_is_not_soon_repeated(
+    path: Path,
+    stopped: StoppedClock,
+    passes_after_writing: Callable[[], int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checkpoint, "_FEW_FRAMES", 10)  # a log of fifty commits is a long one
+    noted = checkpoint._checkpoint
+
+    def slow(conn: sqlite3.Connection, mode: str) -> checkpoint._Moved:
+        stopped.advance(0.1)
+        return noted(conn, mode)
+
+    monkeypatch.setattr(checkpoint, "_checkpoint", slow)
+    with reader_elsewhere(path):
+        assert passes_after_writing() == 1
+        stopped.advance(1.99)
+        assert passes_after_writing() == 1
+        stopped.advance(0.02)
+        assert passes_after_writing() == 2
