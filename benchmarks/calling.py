@@ -23,7 +23,7 @@ from typing import Any
 
 os.environ["HERMES_TELEMETRY_NO_SETUP"] = "1"
 
-from children import LIMIT_S, settle
+from children import LIMIT_S, own_memory_bytes, settle
 
 from hermes_telemetry.recorder import Recorder
 
@@ -39,8 +39,8 @@ def list_its_price(home: Path) -> None:
 
 
 class Session:
-    """A session of one model. ``work`` holds the milliseconds of processor time that each call took
-    to record, which is what other processes cannot lengthen.
+    """A session of one model. ``work`` is the processor time that the last call took to record, in
+    milliseconds, which is what other processes cannot lengthen.
     """
 
     def __init__(self, hooks: Hooks, name: str, model: str, provider: str) -> None:
@@ -48,7 +48,7 @@ class Session:
         self._session_id = name
         self._who = {"model": model, "provider": provider, "api_mode": "chat_completions"}
         self._calls = 0
-        self.work = array("d")
+        self.work = 0.0
         hooks["on_session_start"](session_id=name, model=model, platform="cli")
 
     def call(self) -> float:
@@ -85,7 +85,7 @@ class Session:
             assistant_content_chars=800,
         )
         took = time.perf_counter() - began
-        self.work.append((time.thread_time() - work) * 1000)
+        self.work = (time.thread_time() - work) * 1000
         return took * 1000
 
     def fail(self) -> None:
@@ -113,15 +113,6 @@ def begun(home: Path, name: str, model: str = LISTED[0], provider: str = LISTED[
     return session
 
 
-def resident_bytes() -> int:
-    """Memory of this process; 0 where the system does not say."""
-    try:
-        fields = Path("/proc/self/statm").read_text().split()
-    except OSError:
-        return 0
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("home", type=Path, metavar="HOME", help="the telemetry home")
@@ -139,8 +130,9 @@ def main() -> None:
 
     hooks = Recorder(asked.home, profile=lambda: "profile").hooks()
     began = threading.Barrier(asked.threads + 1)
-    # Arrays, for what is measured is memory, too.
-    times = [array("d") for _ in range(asked.threads)]
+    # At their full length from the beginning, for what is measured is memory, too.
+    times = [array("d", bytes(8 * (asked.calls - 1))) for _ in range(asked.threads)]
+    made = [0] * asked.threads
 
     def work(number: int) -> None:
         session = Session(hooks, f"{asked.name}-{number}", *LISTED)
@@ -149,7 +141,8 @@ def main() -> None:
         for count in range(asked.calls - 1):
             if asked.fail and count % 10 == 0:
                 session.fail()
-            times[number].append(session.call())
+            times[number][count] = session.call()
+            made[number] += 1
             if asked.pause:
                 time.sleep(asked.pause / 1000)
 
@@ -164,8 +157,8 @@ def main() -> None:
     began.wait(LIMIT_S)
     memory = []
     while any(worker.is_alive() for worker in workers):
-        made = sum(map(len, times)) / max(1, asked.threads * (asked.calls - 1))
-        memory.append((made, resident_bytes()))
+        share = sum(made) / max(1, asked.threads * (asked.calls - 1))
+        memory.append((share, own_memory_bytes()))
         time.sleep(0.05)
     print(json.dumps({"ms": list(chain(*times)), "said": said, "memory": memory}))
 

@@ -65,3 +65,15 @@ def settle() -> None:
         if time.monotonic() > until:
             raise SystemExit(f"{', '.join(busy)} hung: still at work after {LIMIT_S:g} s")
         time.sleep(0.001)
+
+
+def own_memory_bytes(process: int | str = "self") -> int:
+    """Memory that a process alone has, without files that it has mapped; 0 where the system does
+    not say.
+    """
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    (anonymous,) = (line.split()[1] for line in lines if line.startswith("Anonymous:"))
+    return int(anonymous) * 1024

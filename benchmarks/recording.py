@@ -76,8 +76,10 @@ def _beside_the_floor(
 
     def run(number: int) -> dict[str, float]:
         least, least_work = floor(database_path(home), f"{name} {number}", calls)
-        times = [session.call() for _ in range(calls)]
-        work = session.work[-calls:]
+        times, work = [], []
+        for _ in range(calls):
+            times.append(session.call())
+            work.append(session.work)
         return {
             "ratio": sum(least) / sum(times),
             "ratio of work": sum(least_work) / sum(work),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import subprocess
 import sys
 import time
@@ -12,7 +11,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from children import limited
+from children import limited, own_memory_bytes
 
 _PATIENCE_S = 60
 
@@ -82,10 +81,6 @@ class Served:
             raise SystemExit(f"{path}: {answer.status}\n{answer.text[:500]}")
         return answer.ms
 
-    def resident_bytes(self) -> int:
+    def memory_bytes(self) -> int:
         """Memory of the server; 0 where the system does not say."""
-        try:
-            fields = Path(f"/proc/{self._process.pid}/statm").read_text().split()
-        except OSError:
-            return 0
-        return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+        return own_memory_bytes(self._process.pid)

@@ -13,6 +13,7 @@ from datetime import timedelta
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
+from statistics import median
 
 from calling import list_its_price
 from children import LIMIT_S
@@ -33,8 +34,10 @@ _PAUSE_MS = 20
 _READ_EVERY_S = 0.1
 _LIMIT_S = 900
 _PRUNED_AFTER = timedelta(seconds=2)
-# Until then caches and each thread's own stock of freed memory fill up.
-_SETTLED = 0.5
+_SETTLED = (0.1, 0.2)
+"""Of the soak: caches are filled by then."""
+
+_END = (0.9, 1.0)
 
 
 def group(setting: Setting) -> Iterator[Figure]:
@@ -89,7 +92,7 @@ class _Beside:
             if thread.is_alive():
                 raise SystemExit(f"{thread.name} hung: still at work after {LIMIT_S:g} s")
         whole = time.monotonic() - self._began
-        self.memory = [(at / whole, resident) for at, resident in self.memory]
+        self.memory = [(at / whole, size) for at, size in self.memory]
 
     def _read(self, number: int) -> None:
         wanted = (*PAGES.values(), *QUERIES, TABLE)
@@ -100,7 +103,7 @@ class _Beside:
                 self.refused += 1
             self.read += 1
             number += 1
-            self.memory.append((time.monotonic() - self._began, self._served.resident_bytes()))
+            self.memory.append((time.monotonic() - self._began, self._served.memory_bytes()))
 
     def _prune(self) -> None:
         while not self._ended.wait(1):
@@ -112,9 +115,11 @@ class _Beside:
 
 
 def _growth(memory: Sequence[tuple[float, int]]) -> float:
-    """The most memory of all later moments, by that of the moment when all had settled."""
-    settled = next((resident for at, resident in memory if at >= _SETTLED), 0)
-    return max(resident for _, resident in memory) / settled if settled else 1.0
+    """The memory of the last tenth by that of the second."""
+    settled, end = (
+        [size for at, size in memory if first <= at <= last] for first, last in (_SETTLED, _END)
+    )
+    return median(end) / median(settled) if settled and end and any(settled) else 1.0
 
 
 def _calls(path: Path) -> int:

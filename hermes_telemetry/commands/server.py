@@ -24,13 +24,11 @@ from ..store.files import open_database
 from .options import InputError
 
 # Suggested facets cost a scan per column (1.8 s on a table of a million rows); the time limits
-# let slow queries finish when several run at once; with more than SQLite's 2 MB of memory a thread
-# what is grouped by is sorted there and not in a file.
+# let slow queries finish when several run at once.
 _SETTINGS = {
     "suggest_facets": False,
     "sql_time_limit_ms": 5000,
     "facet_time_limit_ms": 1000,
-    "cache_size_kb": 16_000,
 }
 # The name of the entry point under which Datasette finds this project's plugin.
 _PLUGIN = "hermes_telemetry"

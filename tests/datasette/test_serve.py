@@ -105,7 +105,6 @@ def test_large_ledgers_get_the_settings_they_need(filled: Path) -> None:
         assert settings["suggest_facets"] is False
         assert settings["sql_time_limit_ms"] == 5000
         assert settings["facet_time_limit_ms"] == 1000
-        assert settings["cache_size_kb"] == 16_000
 
 
 def test_the_login_link_signs_in_as_root_once(filled: Path) -> None:
