@@ -14,6 +14,8 @@ from pathlib import Path
 from figures import Setting
 
 from hermes_telemetry.commands.demo import write
+from hermes_telemetry.store.extras import SPEED_INDEXES
+from hermes_telemetry.store.maintenance import optimize
 from hermes_telemetry.windows import Clock, parse_timestamp
 
 _STALE = timedelta(days=2)
@@ -46,6 +48,7 @@ def ledger(setting: Setting, size: Size, *, fresh: bool = False) -> Path:
     calls = size.of(setting)
     path = setting.ledgers / f"{calls}-in-{size.days}-days" / "telemetry.db"
     if path.exists() and not (fresh and datetime.now(UTC) - end(path) > _STALE):
+        _bring_up_to_date(path)
         return path
     shutil.rmtree(path.parent, ignore_errors=True)
     making = path.parent.with_suffix(".making")
@@ -55,6 +58,15 @@ def ledger(setting: Setting, size: Size, *, fresh: bool = False) -> Path:
     write(making / path.name, calls=calls, days=size.days)
     making.rename(path.parent)
     return path
+
+
+def _bring_up_to_date(path: Path) -> None:
+    """What was made before an index was thought of is optimized, as its user is told to."""
+    with closing(sqlite3.connect(path)) as conn:
+        present = {name for (name,) in conn.execute("select name from sqlite_master")}
+    if not present.issuperset(SPEED_INDEXES):
+        print(f"optimizing {path}", file=sys.stderr)
+        optimize(path)
 
 
 def copy(setting: Setting, size: Size, name: str) -> Path:
