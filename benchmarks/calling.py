@@ -88,6 +88,10 @@ class Session:
         self.work = (time.thread_time() - work) * 1000
         return took * 1000
 
+    def end(self) -> None:
+        """The session is over."""
+        self._hooks["on_session_finalize"](session_id=self._session_id, platform="cli")
+
     def fail(self) -> None:
         """An attempt that the provider refuses, and that will be tried again."""
         self._hooks["api_request_error"](
@@ -121,6 +125,12 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=1000, help="of each thread")
     parser.add_argument("--pause", type=float, default=0, metavar="MS", help="after each call")
     parser.add_argument("--fail", action="store_true", help="one attempt of ten fails first")
+    parser.add_argument(
+        "--renew",
+        type=int,
+        metavar="CALLS",
+        help="after so many a session ends, and a new thread goes on with a new one",
+    )
     asked = parser.parse_args()
 
     said: list[str] = []
@@ -134,17 +144,33 @@ def main() -> None:
     times = [array("d", bytes(8 * (asked.calls - 1))) for _ in range(asked.threads)]
     made = [0] * asked.threads
 
-    def work(number: int) -> None:
-        session = Session(hooks, f"{asked.name}-{number}", *LISTED)
-        session.call()  # makes the thread's connection
-        began.wait(LIMIT_S)
-        for count in range(asked.calls - 1):
+    def call(number: int, session: Session, counts: range) -> None:
+        for count in counts:
             if asked.fail and count % 10 == 0:
                 session.fail()
             times[number][count] = session.call()
             made[number] += 1
             if asked.pause:
                 time.sleep(asked.pause / 1000)
+
+    def call_anew(number: int, counts: range) -> None:
+        session = Session(hooks, f"{asked.name}-{number}-{counts.start}", *LISTED)
+        call(number, session, counts)
+        session.end()
+
+    def work(number: int) -> None:
+        session = Session(hooks, f"{asked.name}-{number}", *LISTED)
+        session.call()  # makes the thread's connection
+        began.wait(LIMIT_S)
+        counts = range(asked.calls - 1)
+        if not asked.renew:
+            call(number, session, counts)
+            return
+        for first in counts[:: asked.renew]:
+            part = counts[first : first + asked.renew]
+            turn = threading.Thread(target=call_anew, args=(number, part), daemon=True)
+            turn.start()
+            turn.join()
 
     # Daemons: none of them keeps a process that fails from ending.
     workers = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(asked.threads)]

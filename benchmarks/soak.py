@@ -1,5 +1,10 @@
 """A day of a busy gateway in short: many threads record while Datasette reads and old failed
 attempts are pruned.
+
+Sessions end and others begin, each on a thread of its own, as in a gateway. Memory is what a
+process has for itself: anonymous pages, not those of files that it maps, which the system takes
+back when it wants to. After a warm-up of a tenth of the soak it must stay as it is: the median of
+the last tenth by that of the tenth after the warm-up.
 """
 
 from __future__ import annotations
@@ -31,11 +36,13 @@ from hermes_telemetry.windows import SYSTEM_CLOCK, bound
 _THREADS = 20
 _READERS = 2
 _PAUSE_MS = 20
+_SESSION_CALLS = 50
 _READ_EVERY_S = 0.1
+_LOOK_EVERY_S = 0.05
 _LIMIT_S = 900
 _PRUNED_AFTER = timedelta(seconds=2)
 _SETTLED = (0.1, 0.2)
-"""Of the soak: caches are filled by then."""
+"""The tenth after the warm-up: caches are filled by then."""
 
 _END = (0.9, 1.0)
 
@@ -46,16 +53,16 @@ def group(setting: Setting) -> Iterator[Figure]:
     path = database_path(home)
     before = _calls(path)
     calls = setting.size(100_000, 2_000)
-    options = ["--threads", _THREADS, "--calls", calls // _THREADS, "--pause", _PAUSE_MS, "--fail"]
+    options = ["--threads", _THREADS, "--calls", calls // _THREADS, "--pause", _PAUSE_MS]
+    options += ["--renew", _SESSION_CALLS, "--fail"]
     with Served(path) as served:
         served.ms(PAGES["overview"])
         beside = _Beside(path, served)
         with beside:
             (answer,) = call_in_processes(home, ["soak"], list(map(str, options)), _LIMIT_S)
     title = f"soak, {calls:,} calls by {_THREADS} threads"
-    growth = _growth(answer["memory"])
-    yield Figure(f"{title}: its memory's growth", growth, "×", 1.1)
-    yield Figure(f"{title}: the server's", _growth(beside.memory), "×", 1.1)
+    yield _growth(f"{title}: its memory's growth", answer["memory"])
+    yield _growth(f"{title}: the server's", beside.memory)
     yield Figure(f"{title}: errors logged", len(answer["said"]), "", 0)
     yield Figure(f"{title}: pages refused", beside.refused, "", 0)
     yield Figure(f"{title}: prunings that failed", beside.failed, "", 0)
@@ -74,7 +81,7 @@ class _Beside:
         self._path = path
         self._served = served
         self._ended = threading.Event()
-        works = {"prune": self._prune}
+        works = {"prune": self._prune, "memory": self._look}
         works |= {f"reader {n}": partial(self._read, n) for n in range(_READERS)}
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True) for name, work in works.items()
@@ -103,6 +110,9 @@ class _Beside:
                 self.refused += 1
             self.read += 1
             number += 1
+
+    def _look(self) -> None:
+        while not self._ended.wait(_LOOK_EVERY_S):
             self.memory.append((time.monotonic() - self._began, self._served.memory_bytes()))
 
     def _prune(self) -> None:
@@ -114,12 +124,19 @@ class _Beside:
                 self.failed += 1
 
 
-def _growth(memory: Sequence[tuple[float, int]]) -> float:
-    """The memory of the last tenth by that of the second."""
-    settled, end = (
-        [size for at, size in memory if first <= at <= last] for first, last in (_SETTLED, _END)
-    )
-    return median(end) / median(settled) if settled and end and any(settled) else 1.0
+def _growth(name: str, memory: Sequence[tuple[float, int]]) -> Figure:
+    settled, end = (_memory_in(memory, *tenth) for tenth in (_SETTLED, _END))
+    if not (settled and end):
+        return Figure(name, 0, "×", 1.1, lacking="this system does not say how much memory it has")
+    return Figure(name, end / settled, "×", 1.1)
+
+
+def _memory_in(memory: Sequence[tuple[float, int]], first: float, last: float) -> float:
+    """Bytes in that part of the soak; of a short one, of which no look fell into it, nearby."""
+    sizes = [size for at, size in memory if first <= at <= last]
+    if not sizes and memory:
+        sizes = [min(memory, key=lambda look: abs(look[0] - (first + last) / 2))[1]]
+    return median(sizes) if sizes else 0.0
 
 
 def _calls(path: Path) -> int:

@@ -1,9 +1,9 @@
 /*
 title: Cost as recorded beside the host's tariff
 description: >-
-  Per model what its calls cost as recorded, and what the host's tariff that was in force at each
-  call makes of the same tokens; a cache rate that the tariff lacks is its input rate. The
-  difference, recorded less tariff, is of the compared calls, which have both.
+  For each model, what its calls cost as recorded, and what the same tokens cost at the host's
+  tariff in force at the time of each call. Where the tariff states no cache rate, its input rate is
+  used. The difference is recorded less tariff, over the calls that have both.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

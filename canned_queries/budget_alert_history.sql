@@ -1,9 +1,9 @@
 /*
 title: Budget alerts
 description: >-
-  The newest 1,000 alerts of every budget: when a soft or hard limit was crossed or a cron job was
-  paused, in which local day or month, what was spent when it fired and what the limit was. How many
-  calls had no price then is not recorded, so what was spent is a lower bound.
+  The newest 1,000 budget alerts: when a soft or hard limit was crossed or a cron job was paused,
+  for which local day or month, with the limit and what had been spent. Calls without a price are
+  not in the amount spent, and their number was not recorded, so it is a lower bound.
 units:
   fired_at: utc
   spent_usd: usd_at_least

@@ -1,10 +1,10 @@
 /*
 title: What the prompt cache saved
 description: >-
-  Per local day the input tokens of each kind (fresh, cache read, cache write), what they cost by
-  the rates that each call was charged, and what that is less than the input rate would have made;
-  writing to the cache can cost more. A call whose rates are not recorded counts as unpriced here.
-  Datasette shows 1,000 rows of a long window; the command line gives all.
+  For each local day, the input tokens of each kind (fresh, cache read, cache write), their cost at
+  the rates that each call was charged, and how much less that is than at the input rate. Writing to
+  the cache can cost more. A call whose rates are not recorded counts as unpriced here. Datasette
+  shows 1,000 rows of a long window; the command line gives all.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,6 +1,7 @@
 /*
 title: Cost per day
-description: What each local day cost, newest first; a call belongs to the day in which it ended.
+description: >-
+  The cost of each local day, newest first. A call belongs to the day on which it ended.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,8 +1,8 @@
 /*
 title: Cost per day and model
 description: >-
-  What each model cost on each local day, newest day first, dearest model first. Datasette shows
-  1,000 rows of a long window; the command line gives all.
+  The cost of each model on each local day: newest day first, and within a day the most expensive
+  model first. Datasette shows 1,000 rows of a long window; the command line gives all.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,7 +1,7 @@
 /*
 title: Cost per model
 description: >-
-  What each model cost and its share of the total; the cache hit rate is the part of all input
+  The cost of each model and its share of the total. The cache hit rate is the part of all input
   (fresh, cache read and cache write) that was read from the cache.
 parameters:
   since: {kind: since, default: 30 days}

@@ -1,9 +1,9 @@
 /*
 title: Cost per platform
 description: >-
-  What each platform cost on which sessions are held, and its share of the total; subagents are a
-  platform of their own, NULL is a session without one. The cache hit rate is the part of all input
-  (fresh, cache read and cache write) that was read from the cache.
+  The cost of the sessions of each platform and its share of the total. Subagents are a platform of
+  their own; NULL is for sessions without one. The cache hit rate is the part of all input (fresh,
+  cache read and cache write) that was read from the cache.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

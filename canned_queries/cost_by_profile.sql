@@ -1,9 +1,9 @@
 /*
 title: Cost per profile
 description: >-
-  What each profile cost and its share of the total. A session counts in its own,
-  else in that of its tree's root, else in the row without one (NULL). The cache hit rate is the
-  part of all input (fresh, cache read and cache write) that was read from the cache.
+  The cost of each profile and its share of the total. A session counts in its own profile, else in
+  that of the root of its tree, else in the row without one (NULL). The cache hit rate is the part
+  of all input (fresh, cache read and cache write) that was read from the cache.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,8 +1,9 @@
 /*
 title: Cost per provider
 description: >-
-  What each provider cost and its share of the total, NULL where the host named none; the cache hit
-  rate is the part of all input (fresh, cache read and cache write) that was read from the cache.
+  The cost of each provider and its share of the total; NULL where the host named none. The cache
+  hit rate is the part of all input (fresh, cache read and cache write) that was read from the
+  cache.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,9 +1,10 @@
 /*
 title: Cost per sender
 description: >-
-  What the agent cost for each person who wrote to it, and the share. A session counts in its own,
-  else in that of its tree's root, else in the row without one (NULL). The cache hit rate is the
-  part of all input (fresh, cache read and cache write) that was read from the cache.
+  The cost for each person who wrote to the agent and its share of the total. A session counts for
+  its own sender, else for that of the root of its tree, else in the row without one (NULL). The
+  cache hit rate is the part of all input (fresh, cache read and cache write) that was read from the
+  cache.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,10 +1,10 @@
 /*
 title: Cost per session
 description: >-
-  Every session with a call in the window, the dearest first: what its calls of the window cost,
-  alone and per call with a price, and how long it took and how it stood in all. Lost: it says
-  running, but had no call for six hours. Subagents are sessions of their own. Datasette shows 1,000
-  rows of a long window; the command line gives all.
+  Every session with a call in the window, the most expensive first. Cost, calls and cost per call
+  with a price cover the calls in the window; duration and status cover the whole session. Lost: the
+  status is still running, but there was no call for six hours. Subagents are sessions of their own.
+  Datasette shows 1,000 rows of a long window; the command line gives all.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,9 +1,10 @@
 /*
 title: Cost per turn
 description: >-
-  The newest 1,000 turns with a call in the window, and what the subagents cost that each turn
-  started; everything counts by its own time. Calls without a turn id stand together, a row a
-  session. The view turn_costs has every turn.
+  The newest 1,000 turns with a call in the window, newest first. cost_usd is what a turn's own
+  calls cost, delegated_usd what the subagents cost that it started, total_usd both. A call counts
+  if its own time is in the window. Calls without a turn id are one row per session. The view
+  turn_costs has every turn, without subagents.
 parameters:
   session_id: {kind: session, default: every session}
   since: {kind: since, default: "7 days, or no bound with a session_id"}

@@ -1,8 +1,8 @@
 /*
 title: Cost per cron job
 description: >-
-  What each cron job cost with the subagents below its runs. A session counts in its own job, else
-  in that of its tree's root. Calls count by their own time, runs by their start.
+  The cost of each cron job, including the subagents that its runs started. A session counts in its
+  own job, else in that of the root of its tree. Calls count by their own time, runs by their start.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,10 +1,10 @@
 /*
 title: Runs of a cron job
 description: >-
-  The newest 1,000 runs of one job, given by its id or its name, that started in the window, each
-  with the whole cost of itself and of the subagents below it. As in cron_attribution a session
-  counts once: in its own job, else in the run that its tree began with. Lost: it says running, but
-  had no call for six hours.
+  The newest 1,000 runs of one job (its id or its name) that started in the window, each with its
+  cost including the subagents below it. As in cron_attribution, a session counts once: in its own
+  job, else in the run at the root of its tree. Lost: the status is still running, but there was no
+  call for six hours.
 parameters:
   cron_job_id: {kind: cron_job, default: no rows}
   since: {kind: since, default: no bound}
@@ -59,15 +59,23 @@ with recursive
     left join runs as own on own.session_id = member.session_id
     where coalesce(own.profile, '') = ''
   ),
+  -- Whether a run has to do with a profile is known when its tree has been walked.
+  newest(run_id) as materialized (
+    select session_id
+    -- Given by its id or by its name; several jobs may have that. Cross join: from the jobs, or all
+    -- runs of the window were read to find that there is none.
+    from json_each(cron_job_ids(:cron_job_id)) as wanted
+    cross join runs on cron_job_id = wanted.value
+    where started_at >= (select since_utc from bounds)
+      and started_at < (select until_utc from bounds)
+    order by started_at desc, session_id
+    limit iif(:profile = '', 1000, -1)
+  ),
   -- A run pays for the tree below it when it is that tree's root, else for itself alone. Walked
   -- down from a root, a tree holds no cycle.
   members(run_id, session_id) as (
-    select session_id, session_id
-    from runs
-    -- Given by its id or by its name; several jobs may have that.
-    where cron_job_id in (select value from json_each(cron_job_ids(:cron_job_id)))
-      and started_at >= (select since_utc from bounds)
-      and started_at < (select until_utc from bounds)
+    select run_id, run_id
+    from newest
     union all
     select members.run_id, edge.child_session_id
     from members

@@ -2,7 +2,7 @@
 title: Delegation tree of a session
 description: >-
   A session and every subagent below it, depth first in the order in which they started, each with
-  its own cost and that of its subtree. An edge without a stop is open.
+  its own cost and that of its subtree. An edge without an end is open.
 parameters:
   session_id: {kind: session, default: no rows}
 units:

@@ -2,9 +2,10 @@
 title: Efficiency of finished sessions
 description: >-
   A score of 0 to 100 for every session that started in the window and is neither running nor lost,
-  newest first: 40, up to 60 more for output against fresh input (40 when they are equal), less 30
-  for an error or 10 for an interruption, less 1.5 a call, at most 30. Input read from or written to
-  a cache does not count. Datasette shows 1,000 rows of a long window; the command line gives all.
+  newest first. It starts at 40, gains up to 60 for output relative to fresh input (40 if they are
+  equal), and loses 30 for an error or 10 for an interruption, and 1.5 for each call, at most 30.
+  Input read from or written to a cache does not count. Datasette shows 1,000 rows of a long window;
+  the command line gives all.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,10 +1,10 @@
 /*
 title: How far the costs can be trusted
 description: >-
-  Per provider and model how its calls were priced; each call is in one class, the first that fits
-  from the left. Estimated calls had no usage, assumed ones the price of another provider; free and
-  declared zeros were stated, an unexplained zero has tokens and no price record. The last class,
-  listed, takes in calls of other builds that have a cost, or neither cost nor tokens, and no record
+  For each provider and model, how its calls were priced. Each call is in one class, the first from
+  the left that fits. Estimated: no usage was reported. Assumed: the price is another provider's.
+  Free and declared zeros were stated; an unexplained zero has tokens but no price record. The last
+  class, listed, includes calls without a price record that have a cost, or neither cost nor tokens
   (unrecorded_calls).
 parameters:
   since: {kind: since, default: 30 days}

@@ -1,9 +1,9 @@
 /*
 title: Failed attempts
 description: >-
-  Requests to a model that failed, by local day, model, status and reason, with the sessions and
-  turns they touched and the time they took; one row of the ledger is one attempt. Datasette shows
-  1,000 rows of a long window; the command line gives all.
+  Failed requests to a model by local day, model, status and reason, with the number of sessions and
+  turns affected and the time spent. One row of the ledger is one attempt. Datasette shows 1,000
+  rows of a long window; the command line gives all.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,8 +1,8 @@
 /*
 title: Failed attempts by status
 description: >-
-  Requests to a model that failed, by the status that came back (NULL: none did), with the sessions
-  and turns they touched, each counted once, and the time they took.
+  Failed requests to a model by status (NULL: no answer), with the number of sessions and turns
+  affected, each counted once, and the time spent.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

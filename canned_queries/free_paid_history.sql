@@ -1,8 +1,9 @@
 /*
 title: Free models and what became of them
 description: >-
-  Every model id that was known to be free, over all time: since when, and if it flipped to paid
-  when, in which session, at which first cost, and what the paid id has cost since.
+  Every model id that was known to be free, over all time: since when, and if it flipped to paid,
+  when, in which session, at which first cost, and what the paid id has cost since. price_changes
+  shows which rates of the host's tariffs rose.
 units:
   model: text
   spend_since_usd: usd

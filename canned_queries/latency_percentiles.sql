@@ -1,8 +1,8 @@
 /*
 title: How long models and tools take
 description: >-
-  The latency within which half, 90 % and 99 % of the calls of each model and of each tool ended:
-  exact, each a latency that occurred. Calls without one do not count.
+  The latency within which 50, 90 and 99 % of the calls of each model and of each tool ended. The
+  figures are exact: each is a latency that occurred. Calls without a latency do not count.
 parameters:
   since: {kind: since, default: 7 days}
   until: {kind: until, default: no bound}

@@ -1,9 +1,9 @@
 /*
 title: How the ledger grows
 description: >-
-  Rows that each table got in each of the newest local months, this one included, with the oldest
-  row that the table has; a table without a row is left out. Rows that a recorder replaces count
-  when they were new. The price record is not listed: it has one small row a call.
+  The rows added to each table in each of the newest local months, this one included, and the oldest
+  row of the table. Empty tables are left out. Rows that a recorder replaces count in the month in
+  which they were added. The price record is not listed: it has one small row per call.
 parameters:
   months: {kind: number, default: "6"}
 units:

@@ -1,8 +1,8 @@
 /*
 title: Calls of Mixture-of-Agents presets
 description: >-
-  The newest 1,000 calls of presets' aggregators in the window. The reference models that a preset
-  asks besides are invisible to the host's hooks, so the cost is a lower bound.
+  The newest 1,000 calls of the aggregators of Mixture-of-Agents presets in the window. The host's
+  hooks do not report the reference models that a preset asks, so the cost is a lower bound.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,8 +1,8 @@
 /*
 title: Models that providers no longer serve
 description: >-
-  Every model that a provider answered with "no such model" for, over all time, the latest first:
-  how often, since when, and when it last answered a call. It answers again if that was later.
+  Every model for which a provider answered "no such model", over all time, the latest first: how
+  often, since when, and when the model last answered a call. If that is later, it answers again.
 units:
   model: text
   occurrences: count

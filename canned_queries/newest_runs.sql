@@ -1,9 +1,9 @@
 /*
 title: Newest runs
 description: >-
-  The runs that began last in the window, newest first, those without a call among them: how each
-  stands (lost: it says running, but had no call for six hours), and what all of its calls cost,
-  also calls after the window. Subagents have runs of their own.
+  The runs that began last in the window, newest first, including those without a call, with their
+  status and the cost of all their calls, also of calls after the window. Lost: the status is still
+  running, but there was no call for six hours. Subagents have runs of their own.
 parameters:
   runs: {kind: number, default: "10"}
   since: {kind: since, default: 30 days}

@@ -1,10 +1,11 @@
 /*
 title: What the host charged, and when that changed
 description: >-
-  The host's tariffs as intervals, newest first: each holds until the next one of the same model
-  and provider, of two of one instant the one recorded later. The change is that of the rate that
-  changed most against the interval before, at a tie of the first of input, output, cache read,
-  cache write and request; from nothing to something there is no per cent.
+  The host's tariffs as intervals, newest first. Each holds until the next one of the same model
+  and provider; of two with the same time, the one recorded later counts. change_pct is for the
+  rate that changed most since the interval before (at a tie the first of input, output, cache
+  read, cache write, request). A rise from 0 has no per cent: change says "from 0". price_changes
+  lists each changed rate, free_paid_history the models that were free.
 parameters:
   model: {kind: model, default: every model}
 units:
@@ -19,6 +20,7 @@ units:
   model: text
   source: text
   pricing_version: text
+  change: text
 chart:
   mark: circle
   x: valid_from
@@ -51,11 +53,18 @@ with
     select id, former_id, 5, request_cost from intervals
   ),
   -- From nothing to something there is no part by which a rate changed, and nothing is more.
-  changes(id, place, change) as (
+  changes(id, place, change, kind) as (
     select
       now.id,
       now.place,
-      case when now.rate = former.rate then 0.0 else (now.rate - former.rate) / former.rate end
+      case when now.rate = former.rate then 0.0 else (now.rate - former.rate) / former.rate end,
+      case
+        when now.rate = former.rate then 'none'
+        when former.rate = 0 then 'from 0'
+        when now.rate = 0 then 'to 0'
+        when now.rate > former.rate then 'rise'
+        else 'cut'
+      end
     from rates as now
     join rates as former
       on former.id = now.former_id
@@ -64,10 +73,11 @@ with
     where now.rate is not null
       and former.rate is not null
   ),
-  ranked(id, pct, choice) as (
+  ranked(id, pct, kind, choice) as (
     select
       id,
       100.0 * change,
+      kind,
       row_number() over (partition by id order by change is null desc, abs(change) desc, place)
     from changes
   )
@@ -82,7 +92,8 @@ select
   intervals.provider,
   intervals.model,
   intervals.source,
-  intervals.pricing_version
+  intervals.pricing_version,
+  case when intervals.former_id is null then 'first' else ranked.kind end as change
 from intervals
 left join ranked
   on ranked.id = intervals.id

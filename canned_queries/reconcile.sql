@@ -1,9 +1,9 @@
 /*
 title: Run totals against calls
 description: >-
-  Sessions started in the window whose totals in runs differ from the sum of their calls, by more
-  than a nano-dollar or by a call. Calls without a run differ from nothing; they started with the
-  first. On a sound ledger there is none.
+  Sessions that started in the window and whose totals in runs differ from the sum of their calls,
+  by more than a nano-dollar or by a call. For calls without a run the totals count as 0, and the
+  first call as the start. A sound ledger has no rows here.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,9 +1,9 @@
 /*
 title: Retry storms
 description: >-
-  Bursts of failed attempts, newest first: as many failures of one model at one provider as asked
-  for, within as many minutes. Those that share an attempt are one storm, from its first to its last
-  attempt in the window.
+  Bursts of failed attempts, newest first: at least the given number of failures of one model at one
+  provider within the given number of minutes. Bursts that share an attempt are one storm, from its
+  first to its last attempt in the window.
 parameters:
   failures: {kind: number, default: "5"}
   minutes: {kind: number, default: "10"}

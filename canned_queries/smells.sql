@@ -1,13 +1,13 @@
 /*
 title: Sessions that look wrong
 description: >-
-  What to look at in the sessions that started in the window, the worst first; a session has a row
-  for each smell. context_rotation: over 1,000 tokens of input (fresh, cache read and cache write)
-  and output below a tenth of it. loop_trap: over 10 tool calls, one tool over 80 % of them.
-  tool_thrashing: over 20, of which over 30 % failed. high_error_rate: ended in an error, high when
-  over 30 % of the window's sessions did. massive_session: over 100,000 tokens without cache reads,
-  or over 50 calls. Lost: it says running, but had no call for six hours. Datasette shows 1,000 rows
-  of a long window; the command line gives all.
+  Conspicuous sessions among those that started in the window, the worst first, with a row for each
+  smell. context_rotation: over 1,000 tokens of input (fresh, cache read and cache write) and output
+  below a tenth of it. loop_trap: over 10 tool calls, one tool over 80 % of them. tool_thrashing:
+  over 20 tool calls, of which over 30 % failed. high_error_rate: the session ended in an error;
+  high if over 30 % of the window's sessions did. massive_session: over 100,000 tokens without cache
+  reads, or over 50 calls. Lost: the status is still running, but there was no call for six hours.
+  Datasette shows 1,000 rows of a long window; the command line gives all.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

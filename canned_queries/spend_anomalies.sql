@@ -1,10 +1,10 @@
 /*
 title: Days that cost more than usual
 description: >-
-  Local days whose calls cost more than the median of the 28 days before by over 3 median absolute
-  deviations, and by over 20 % of the median; newest first. A day without a call with a price is not
-  counted among the days before, and with fewer than 7 of them no day is judged; today is judged by
-  what it has cost so far.
+  Local days whose cost is above the median of the 28 days before by more than 3 median absolute
+  deviations and by more than 20 % of the median, newest first. Days without a priced call are left
+  out of those 28, and with fewer than 7 left a day is not judged. Today is judged by its cost so
+  far.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

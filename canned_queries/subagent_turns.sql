@@ -1,8 +1,8 @@
 /*
 title: Subagents and the turns that started them
 description: >-
-  The newest 1,000 subagents with a turn id that started in the window: what each cost, and what its
-  parent's turn cost, NULL where no call carries that turn.
+  The newest 1,000 subagents with a turn id that started in the window: the cost of each, and that
+  of its parent's turn (NULL if no call has that turn id).
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

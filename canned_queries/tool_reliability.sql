@@ -1,8 +1,8 @@
 /*
 title: How reliable the tools are
 description: >-
-  Calls of each tool, how many of them failed, and how long they took on the average and at most;
-  the tool with the most failures first.
+  The calls of each tool, how many failed, and how long they took on average and at most; the tool
+  with the most failures first.
 parameters:
   since: {kind: since, default: 30 days}
   until: {kind: until, default: no bound}

@@ -1,8 +1,8 @@
 /*
 title: Timeline of a turn
 description: >-
-  The calls, tools and failed attempts of one turn in the order in which they ended, with the
-  cost so far and the number of calls so far that have no price.
+  The calls, tools and failed attempts of one turn in the order in which they ended, with the cost
+  so far and the number of calls without a price so far.
 parameters:
   turn_id: {kind: turn, default: no rows}
 units:

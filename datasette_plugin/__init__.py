@@ -19,6 +19,7 @@ from . import (
     compat,
     guard,
     ledgers,
+    login_link,
     queries,
     query_page,
     saved_charts,
@@ -50,6 +51,11 @@ def asgi_wrapper(datasette):
         return answer
 
     return wrap
+
+
+@hookimpl
+def forbidden(datasette, request, message):
+    return login_link.refused(datasette, request, message)
 
 
 @hookimpl

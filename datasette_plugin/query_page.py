@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from . import access, assets, compat, ledgers
+from . import access, assets, compat, ledgers, queries
 
 if TYPE_CHECKING:
     from datasette.app import Datasette
@@ -29,7 +29,18 @@ async def _script(datasette: Datasette, database: str, request: Any) -> dict[str
 
     file = htmlsafe_json_dumps(assets.url(datasette, "query-page.js"))
     offer = htmlsafe_json_dumps(await _offer(datasette, database, request))
-    return {"script": f"import begin from {file};\nbegin({offer});", "module": True}
+    chart = htmlsafe_json_dumps(await _chart(datasette, database, request))
+    return {"script": f"import begin from {file};\nbegin({offer}, {chart});", "module": True}
+
+
+async def _chart(datasette: Datasette, database: str, request: Any) -> str | None:
+    """The fragment of the chart that a query of ours comes with; None for all other SQL."""
+    query = ledgers.of(datasette).queries(database).get(request.url_vars.get("table", ""))
+    if query is None or query.chart is None:
+        return None
+    # A user's own query of that name has other columns.
+    sql = await compat.sql_of(datasette, database, query.name)
+    return queries.fragment(query.chart) if sql.get(query.name) == query.sql else None
 
 
 async def _offer(datasette: Datasette, database: str, request: Any) -> dict[str, str] | None:

@@ -48,7 +48,12 @@ class Accounting:
         threads that it lacks.
         """
         self._tariffs = Tariffs(host.resolve_tariff, clock=self._clock)
-        self._catalog = Catalog(self._home, clock=self._clock, tariff=self._tariffs.price)
+        self._catalog = Catalog(
+            self._home,
+            clock=self._clock,
+            tariff=self._tariffs.price,
+            tariff_awaited=self._tariffs.is_asking,
+        )
 
     def begun(self, attempt: Attempt) -> None:
         """A call is on its way: what its price needs is fetched meanwhile, by threads."""

@@ -46,29 +46,29 @@ refresh:
 """
 
 _BUDGET = """\
-# What Hermes may spend, in USD, by local day and month. Changes hold at once;
-# `hermes-telemetry budget` says what is spent and whether this file can be read.
+# Spending limits in USD, per local day and month. Changes apply within a second.
+# `hermes-telemetry budget` shows what is spent and reports errors in this file.
 
 budgets:
   {limit}global: {{daily_usd: 5, monthly_usd: 100}}
-  # Each cron job (by its id or its name), sender or profile; overrides are for some of them:
+  # Limits for each cron job (by id or name), sender or profile; "overrides" are for single ones:
   # per_cron_job: {{default: {{daily_usd: 1}}, overrides: {{nightly-report: {{daily_usd: 3}}}}}}
   # per_sender: {{default: {{daily_usd: 2}}}}
   # per_profile: {{default: {{monthly_usd: 50}}}}
 
-# Shares of a limit: from soft_pct on it is said, at hard_pct the limit is reached.
+# Shares of a limit: a notice is given at soft_pct, and the limit counts as reached at hard_pct.
 thresholds: {{soft_pct: 0.80, hard_pct: 1.00}}
 
-# When a limit is reached: notify says so; block stops tools and pauses cron jobs, too.
+# When a limit is reached: "notify" gives a notice; "block" blocks tools and pauses cron jobs, too.
 on_breach: {{mode: {on_breach}}}
 
-# Calls whose usage is estimated: warn_only never blocks for them, enforce does.
+# Estimated costs: "warn_only" never blocks because of them; "enforce" counts them like any other.
 on_estimated: {{mode: warn_only}}
 
-# Calls without a known price: warn says how many; block takes one of them for a breach.
+# Calls without a known price: "warn" reports how many there are; "block" treats one as a breach.
 on_unpriced: {{mode: warn}}
 
-# Where days and months begin at midnight; without it, in the machine's zone.
+# Time zone of days and months; default: that of this machine.
 # timezone: Europe/Madrid
 """
 

@@ -54,6 +54,11 @@ def pricing_path(home: Path | None = None) -> Path:
     return (home or telemetry_home()) / "pricing.yaml"
 
 
+def refresh_mark_path(home: Path | None = None) -> Path:
+    """The file whose modification time is that of the last price refresh."""
+    return (home or telemetry_home()) / ".pricing_refresh"
+
+
 def budget_path(database: Path | None = None) -> Path:
     """``budget.yaml`` beside the database if it stands there, else the one in the telemetry
     home.

@@ -25,7 +25,9 @@ _EARLIEST = BEGINNING + timedelta(days=2)
 _LATEST = END - timedelta(days=2)
 _TICK = timedelta(microseconds=1)
 
-_DAYS_AGO = {"today": 0, "yesterday": 1}
+PERIODS = ("today", "yesterday", "week", "last-week", "month", "last-month")
+"""The names of spans of local days; a week begins on Monday."""
+
 _AGE = re.compile(r"(?P<count>[0-9]+)(?P<unit>[hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
@@ -147,13 +149,24 @@ def bound(moment: datetime) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-def named_day(text: str, today: date) -> date | None:
-    """The local day that a date, ``today`` or ``yesterday`` names; None for another text."""
-    ago = _DAYS_AGO.get(text.lower())
-    if ago is not None:
-        return _days_before(today, ago)
+def named_days(text: str, today: date) -> tuple[date, date] | None:
+    """The first and last local day that a date or one of `PERIODS` names; None for another text.
+
+    The week and the month of today end with today.
+    """
+    monday, first = _days_before(today, today.weekday()), today.replace(day=1)
+    named = {
+        "today": (today, today),
+        "yesterday": (_days_before(today, 1), _days_before(today, 1)),
+        "week": (monday, today),
+        "last-week": (_days_before(monday, 7), _days_before(monday, 1)),
+        "month": (first, today),
+        "last-month": (_days_before(first, 1).replace(day=1), _days_before(first, 1)),
+    }.get(text.lower())
+    if named is not None:
+        return named
     try:
-        return date.fromisoformat(text)
+        return date.fromisoformat(text), date.fromisoformat(text)
     except ValueError:
         return None
 
@@ -198,10 +211,11 @@ class Window:
     ) -> Window:
         """The window that the texts ``since`` and ``until`` ask for.
 
-        A date, ``today`` or ``yesterday`` is a local day and ``until`` includes it; an ISO instant
-        is exact and half-open, and so is an age, counted back from ``now``; ``all`` is no bound. An
-        empty ``until`` is no bound. An empty ``since`` means the ``default_days`` local days that
-        end with the day of ``until``, else with today (``default_days`` None: no bound).
+        A date is a local day and a name (`PERIODS`) some of them: ``since`` begins with their
+        first, ``until`` includes their last. An ISO instant is exact and half-open, and so is an
+        age, counted back from ``now``; ``all`` is no bound. An empty ``until`` is no bound. An
+        empty ``since`` means the ``default_days`` local days that end with the day of ``until``,
+        else with today (``default_days`` None: no bound).
         ValueError, in one line for the user, for other texts.
         """
         local = time_zone(zone)
@@ -209,10 +223,10 @@ class Window:
         today = last_day = now.astimezone(local).date()
         end = END
         if until and until.lower() != EVERYTHING:
-            day = named_day(until, today)
-            if day is not None:
-                end = _day_start(_next_day(day), local)
-                last_day = day
+            days = named_days(until, today)
+            if days is not None:
+                last_day = days[1]
+                end = _day_start(_next_day(last_day), local)
             else:
                 end = _instant(until, now)
                 # Half-open: an end at midnight belongs to the day before.
@@ -223,8 +237,8 @@ class Window:
         elif not since and default_days is not None:
             start = _day_start(_days_before(last_day, default_days - 1), local)
         else:
-            day = named_day(since, today)
-            start = _day_start(day, local) if day is not None else _instant(since, now)
+            days = named_days(since, today)
+            start = _day_start(days[0], local) if days is not None else _instant(since, now)
         return cls(start, end, zone)
 
 
@@ -237,7 +251,7 @@ def _instant(text: str, now: datetime) -> datetime:
     except ValueError as error:
         raise ValueError(
             f"{text!r} is neither a date (2026-07-01), an ISO instant (2026-07-01T12:00:00Z),"
-            " today, yesterday, an age (24h, 7d, 4w) nor all"
+            f" {', '.join(PERIODS)}, an age (24h, 7d, 4w) nor all"
         ) from error
 
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +31,6 @@ LARGEST_BYTES = 150_000
 COLOURS = (128, 64, 32, 16)
 
 # What the host calls the cron jobs of the made-up ledger, in the order of their cost.
-JOB_NAMES = ("nightly-report", "inbox-triage", "repo-watch", "price-check")
 BROKEN = "budgets:\n  global: {daily_usd: five}\n"
 COST_BY_DAY = (
     "/telemetry/cost_by_day_and_model#g.mark=bar&g.x_column=day&g.x_type=ordinal"
@@ -121,19 +118,6 @@ def ledger_of(server: str, home: Path) -> Path:
         shutil.copy(made / "budget.yaml", budget)
     elif server == "broken budget":
         budget.write_text(BROKEN, encoding="utf-8")
-    with closing(sqlite3.connect(ledger)) as conn:
-        by_cost = conn.execute(
-            """
-            select cron_job_id
-            from runs
-            where cron_job_id > ''
-            group by cron_job_id
-            order by sum(cost_usd) desc
-            """
-        ).fetchall()
-    jobs = [{"id": id, "name": name} for (id,), name in zip(by_cost, JOB_NAMES, strict=False)]
-    (home / "cron").mkdir()
-    (home / "cron" / "jobs.json").write_text(json.dumps({"jobs": jobs}), encoding="utf-8")
     return ledger
 
 

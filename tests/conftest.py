@@ -13,6 +13,7 @@ def hermes_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     monkeypatch.setenv("HERMES_HOME", str(home))
     monkeypatch.setenv("HERMES_TELEMETRY_HOME", str(home))
+    monkeypatch.delenv("COLUMNS", raising=False)  # tables are as wide as their rows
     monkeypatch.setenv("HERMES_TELEMETRY_NO_SETUP", "1")  # no list prices are fetched by themselves
     return home
 

@@ -27,7 +27,7 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
     of_kind: dict[str, Rows] = {kind: [] for kind in _KINDS}
     for row in rows:
         of_kind[row["kind"]].append(row)
-    tokens = {kind: sum(row["tokens"] for row in of_kind[kind]) for kind in _KINDS}
+    tokens = {kind: sum(row["tokens"] or 0 for row in of_kind[kind]) for kind in _KINDS}
     whole = sum(tokens.values())
     if not whole:
         return nothing(NAME, TITLE, QUERY, "No input tokens were recorded in this period.")
@@ -87,8 +87,8 @@ def _shares(steps: Steps, rows: Rows) -> dict[tuple[str, str], float]:
     whole: Counter[str] = Counter()
     for row in rows:
         step = steps.of(row["day"])
-        tokens[step, row["kind"]] += row["tokens"]
-        whole[step] += row["tokens"]
+        tokens[step, row["kind"]] += row["tokens"] or 0
+        whole[step] += row["tokens"] or 0
     return {
         (step, kind): tokens[step, kind] / whole[step]
         for step in sorted(whole)

@@ -31,7 +31,8 @@ _PARTS = ("own", "delegated")
 
 def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
     """The ten dearest jobs."""
-    jobs = reading.rows(conn, QUERY)
+    # Once more: the query has a job with an infinite cost first, which here is unknown.
+    jobs = sorted(reading.rows(conn, QUERY), key=lambda job: -(job["total_usd"] or 0))
     if not jobs:
         return nothing(NAME, TITLE, QUERY, "No cron job ran in this period.")
     dearest = jobs[:LONGEST_TABLE]
@@ -39,10 +40,10 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
     total = Total(amount, "usd", usd(amount, lacking), lacking)
     of_how_many = f" The {len(dearest)} dearest of {len(jobs)} jobs." if len(jobs) > 10 else ""
     if not amount:
-        why = f"No run of a cron job has cost anything that is known.{of_how_many}"
+        why = f"No run of a cron job has a known cost above $0.{of_how_many}"
         return Figure(NAME, TITLE, QUERY, total, why)
     first = jobs[0]
-    share = (first["delegated_usd"] or 0) / first["total_usd"]
+    share = (first["delegated_usd"] or 0) / first["total_usd"] if first["total_usd"] else None
     each = f", {usd(first['mean_usd_per_run'], first['unpriced_calls'])} a run" * bool(
         first["runs"]
     )

@@ -4,7 +4,6 @@ by the fragment in which datasette-vega keeps one.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,8 +12,9 @@ from typing import Any
 from hermes_telemetry.money import usd
 
 from ..views import formats
-from . import style
+from . import style, sums
 from .figure import LONGEST_TABLE, Figure, Row, Table, Total, as_json, labels, many, nothing, short
+from .sums import Drawn
 
 MARKS = ("bar", "line", "circle")
 TYPES = ("quantitative", "quantitative-bin", "temporal", "temporal-bin", "ordinal", "nominal")
@@ -48,33 +48,49 @@ def figure(
     _check(chart, columns)
     if not rows:
         return nothing(name, title, query, "The query has no rows.")
-    places = {column: columns.index(column) for column in _columns(chart)}
-    drawn = [{column: row[n] for column, n in places.items()} for row in rows[:MOST_ROWS]]
-    x, y = chart["x"], chart["y"]
-    unit = (units or {}).get(y, "")
-    counted = columns.index(unpriced[y]) if unpriced and unpriced.get(y) in columns else None
-    lacking = sum(row[counted] or 0 for row in rows[:MOST_ROWS]) if counted is not None else 0
-    known = [row for row in drawn if _number(row[y]) is not None]
-    sentence = f"{many(len(drawn), 'row')}."
+    measure, along = _axes(chart)
+    unit = (units or {}).get(measure, "")
+    counted = (unpriced or {}).get(measure)
+    all_drawn = sums.read(
+        columns, rows[:MOST_ROWS], measure, counted if counted in columns else None
+    )
+    known = [one for one in all_drawn if sums.number(one.row[measure]) is not None]
+    adds_up = unit in _ADD_UP or (not unit and chart["mark"] == "bar")
+    shown = _columns(chart)
+    if stacked := adds_up and _shares_places(chart, measure, along):
+        drawn = sums.by_place(all_drawn, [column for column in shown if column != measure], measure)
+    else:
+        told_by = sums.telling(all_drawn, shown, measure)
+        shown += [column for column in told_by if column not in shown]
+        drawn = all_drawn
+    drawn = [Drawn({column: one.row[column] for column in shown}, one.lacking) for one in drawn]
+    pictured = _with_few_colours(chart, drawn, measure, stacked)
+    sentence = f"{many(len(all_drawn), 'row')}."
     if known:
-        highest = max(known, key=lambda row: _number(row[y]) or 0)
-        sentence = f"The highest is {_words(highest[x], '')}: {_words(highest[y], unit)}."
+        sentence = _highest(chart, pictured if stacked else drawn, measure, along, unit, stacked)
+    if adds_up and known and len(known) < len(all_drawn):
+        unknown = formats.number(len(all_drawn) - len(known))
+        sentence += f" {short(measure, 60)} is unknown in {unknown} of"
+        sentence += f" {many(len(all_drawn), 'row')}."
     if len(rows) > MOST_ROWS:
         sentence += f" Only the first {formats.number(MOST_ROWS)} rows are drawn."
     total = None
-    if known and (unit in _ADD_UP or (not unit and chart["mark"] == "bar")):
-        whole = sum(_number(row[y]) or 0 for row in known)
+    if known and adds_up:
+        whole = sums.total(all_drawn, measure)
+        lacking = sum(one.lacking for one in all_drawn)
         total = Total(whole, unit or "number", _words(whole, unit, lacking), lacking)
+    specs = (_spec(chart, pictured, units or {}, stacked, narrow) for narrow in (False, True))
+    wide, narrow = map(as_json, specs)
     return Figure(
         name,
         title,
         query,
         total,
         sentence,
-        rows=drawn,
-        table=_table(list(places), drawn, units or {}),
-        wide=as_json(_spec(chart, drawn, units or {}, False)),
-        narrow=as_json(_spec(chart, drawn, units or {}, True)),
+        rows=[one.row for one in drawn],
+        table=_table(shown, measure, drawn, units or {}),
+        wide=wide,
+        narrow=narrow,
     )
 
 
@@ -96,34 +112,102 @@ def _columns(chart: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys(chart[key] for key in ("x", "y", "color", "size") if chart.get(key)))
 
 
-def _number(value: Any) -> float | None:
-    """What can be drawn to a scale and added up; None for NULL, text and what is infinite."""
-    if isinstance(value, int | float) and math.isfinite(value):
-        return value
-    return None
+def _axes(chart: Mapping[str, str]) -> tuple[str, str]:
+    """The column that is measured and the one along which it is: y and x, or bars that lie."""
+    lies = chart["x_type"] == "quantitative" and not chart["y_type"].startswith("quantitative")
+    return (chart["x"], chart["y"]) if lies else (chart["y"], chart["x"])
+
+
+def _shares_places(chart: Mapping[str, str], measure: str, along: str) -> bool:
+    """Whether rows with the same x are drawn as one height: not points, not bins, of which Vega
+    alone knows the bounds, and not a column against itself.
+    """
+    types = {chart["x"]: chart["x_type"], chart["y"]: chart["y_type"]}
+    return (
+        chart["mark"] in ("bar", "line")
+        and types[measure] == "quantitative"
+        and not types[along].endswith("-bin")
+        and measure not in (along, chart.get("color"), chart.get("size"))
+    )
+
+
+def _with_few_colours(
+    chart: Mapping[str, str], drawn: list[Drawn], measure: str, stacked: bool
+) -> list[Drawn]:
+    """The rows as they are pictured: the series with the highest sums, or the most rows, keep
+    their names, and all others have one and are added up where the chart does that.
+    """
+    colour = chart.get("color")
+    if not colour:
+        return drawn
+    heights: dict[Any, float] = defaultdict(float)
+    for one in drawn:
+        height = sums.number(one.row[measure])
+        heights[one.row[colour]] += 1 if height is None else height
+    kept = sorted(heights, key=lambda name: -heights[name])[: len(style.SERIES)]
+    if len(kept) == len(heights):
+        return drawn
+    few = [
+        one if one.row[colour] in kept else Drawn({**one.row, colour: _OTHERS}, one.lacking)
+        for one in drawn
+    ]
+    keys = [column for column in _columns(chart) if column != measure]
+    return sums.by_place(few, keys, measure) if stacked else few
+
+
+def _highest(
+    chart: Mapping[str, str],
+    drawn: list[Drawn],
+    measure: str,
+    along: str,
+    unit: str,
+    stacked: bool,
+) -> str:
+    """The sentence that names the highest place as it is drawn: all of a stack of bars, one point
+    of a line; where rows are not added up, the highest of them.
+    """
+    told_by = [along]
+    if stacked and chart["mark"] == "bar":
+        drawn = sums.by_place(drawn, told_by, measure)
+    elif len({one.row[along] for one in drawn}) < len(drawn):
+        told_by = [column for column in drawn[0].row if column != measure]
+    highest = max(
+        (one for one in drawn if sums.number(one.row[measure]) is not None),
+        key=lambda one: one.row[measure],
+    )
+    where = ", ".join(_words(highest.row[column], "") for column in told_by)
+    what = "The highest" if stacked or len(told_by) == 1 else "The highest row"
+    return f"{what} is {where}: {_words(highest.row[measure], unit, highest.lacking)}."
 
 
 def _words(value: Any, unit: str, lacking: int = 0) -> str:
     if unit.startswith("usd"):
-        return usd(_number(value), lacking + (unit == "usd_at_least"))
+        return usd(sums.number(value), lacking + (unit == "usd_at_least"))
     if unit == "share":
-        return formats.share(_number(value))
+        return formats.share(sums.number(value))
+    bound = "≥ " if lacking and unit in ("", *_ADD_UP) else ""
     if isinstance(value, float):
-        return f"{value:,.2f}" if math.isfinite(value) else str(value)
-    return f"{value:,}" if isinstance(value, int) else short("–" if value is None else value, 80)
+        return f"{bound}{value:,.2f}"
+    return (
+        f"{bound}{value:,}"
+        if isinstance(value, int)
+        else short("–" if value is None else value, 80)
+    )
 
 
-def _table(columns: list[str], drawn: list[dict[str, Any]], units: Mapping[str, str]) -> Table:
+def _table(columns: list[str], measure: str, drawn: list[Drawn], units: Mapping[str, str]) -> Table:
     shown = drawn[:LONGEST_TABLE]
+
+    def cell(one: Drawn, column: str) -> str:
+        lacking = one.lacking if column == measure else 0
+        return _words(one.row[column], units.get(column, ""), lacking)
+
     return Table(
         tuple(
-            (short(column, 60), all(_number(row[column]) is not None for row in shown))
+            (short(column, 60), all(sums.number(one.row[column]) is not None for one in shown))
             for column in columns
         ),
-        tuple(
-            Row(tuple(_words(row[column], units.get(column, "")) for column in columns))
-            for row in shown
-        ),
+        tuple(Row(tuple(cell(one, column) for column in columns)) for one in shown),
     )
 
 
@@ -131,8 +215,13 @@ def _table(columns: list[str], drawn: list[dict[str, Any]], units: Mapping[str, 
 
 
 def _spec(
-    chart: Mapping[str, str], drawn: list[dict[str, Any]], units: Mapping[str, str], narrow: bool
+    chart: Mapping[str, str],
+    pictured: list[Drawn],
+    units: Mapping[str, str],
+    stacked: bool,
+    narrow: bool,
 ) -> dict[str, Any]:
+    drawn = [one.row for one in pictured]
     # The data get names of our own: in those of columns Vega would read paths.
     data: dict[str, list[Any]] = {}
     encoding: dict[str, Any] = {}
@@ -147,7 +236,7 @@ def _spec(
             units.get(chart[channel], ""),
         )
     if chart.get("color"):
-        series = _series([row[chart["color"]] for row in drawn], data["y"], narrow)
+        series = _series([row[chart["color"]] for row in drawn], narrow)
         data["color"] = series
         names = [name for name in dict.fromkeys(series) if name != _OTHERS]
         has_others = _OTHERS in series
@@ -155,8 +244,12 @@ def _spec(
         palette = style.colours(len(names), has_other=has_others)
         encoding["color"] = style.colour("color", names, palette, narrow)
     if chart.get("size"):
-        data["size"] = [_number(row[chart["size"]]) for row in drawn]
+        data["size"] = [sums.number(row[chart["size"]]) for row in drawn]
         encoding["size"] = {"field": "size", "type": "quantitative", "legend": None}
+    has_bins = "-bin" in chart["x_type"] + chart["y_type"]
+    if chart["mark"] == "bar" and not stacked and not has_bins:
+        # Shares, or times that something took, do not add up: each bar begins at nothing.
+        encoding["x" if _axes(chart)[0] == chart["x"] else "y"]["stack"] = None
     mark: dict[str, Any] = {"type": chart["mark"]}
     if "color" not in encoding:
         mark["color"] = style.SERIES[0]
@@ -169,7 +262,7 @@ def _values(values: list[Any], kind: str, narrow: bool) -> list[Any]:
     alike.
     """
     if kind.startswith("quantitative"):
-        return [_number(value) for value in values]
+        return [sums.number(value) for value in values]
     if kind.startswith("temporal"):
         return [value if _is_time(value) else None for value in values]
     different = list(dict.fromkeys(values))
@@ -213,12 +306,9 @@ def _encoding(channel: str, column: str, kind: str, values: list[Any], unit: str
     return {**said, "axis": {**axis, "title": column}}
 
 
-def _series(values: list[Any], heights: list[Any], narrow: bool) -> list[str]:
-    """The names of the series with the highest sums, or the most rows; all others have one name."""
-    sums: dict[Any, float] = defaultdict(float)
-    for value, height in zip(values, heights, strict=True):
-        sums[value] += height if isinstance(height, int | float) else 1
-    shown = sorted(sums, key=lambda value: -sums[value])[: len(style.SERIES)]
-    names = ["–" if value is None else value for value in shown]
-    label = dict(zip(shown, labels(names, style.longest_label(narrow)), strict=True))
+def _series(values: list[Any], narrow: bool) -> list[str]:
+    """The names of the series, no two alike; `_OTHERS` is that of all others."""
+    different = [value for value in dict.fromkeys(values) if value is not _OTHERS]
+    names = ["–" if value is None else value for value in different]
+    label = dict(zip(different, labels(names, style.longest_label(narrow)), strict=True))
     return [label.get(value, _OTHERS) for value in values]

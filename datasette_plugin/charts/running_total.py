@@ -41,7 +41,7 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
     amount, lacking = priced(rows), unpriced(rows)
     total = Total(amount, "usd", usd(amount, lacking), lacking)
     if amount is None:
-        return Figure(NAME, TITLE, QUERY, total, "None of its calls has a price.")
+        return Figure(NAME, TITLE, QUERY, total, "No call in this period has a price.")
     period = reading.period
     first = period.first or date.fromisoformat(rows[-1]["day"])
     words = periods.span(period.first, period.last)
@@ -52,7 +52,7 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
     else:
         lines.append(_line_before(reading, earlier))
         cost = usd(priced(earlier.compared) or 0, unpriced(earlier.compared))
-        sentence = f"{earlier.words} had cost {cost}."
+        sentence = f"{earlier.words} cost {cost}."
     ahead = _look_ahead(reading, conn) if reading.is_month else _Ahead({}, [], "")
     lines += ahead.lines
     return Figure(
@@ -130,7 +130,7 @@ def _look_ahead(reading: Reading, conn: sqlite3.Connection) -> _Ahead:
     try:
         budget = load_budget(budget_path(reading.path))
     except BudgetFileError as error:
-        budget, fault = NO_BUDGET, f" No limit is known: {error}."
+        budget, fault = NO_BUDGET, f" The limit is unknown: {error}."
     limit = budget.limit(*owner, "monthly")
     limits = {}
     if limit is not None:
@@ -141,7 +141,9 @@ def _look_ahead(reading: Reading, conn: sqlite3.Connection) -> _Ahead:
     looked = outlook(conn, budget, owner, "monthly", zone, reading.now)
     if looked.projection is None:
         days = f"{looked.history_days} of the {LEAST_DAYS} complete days"
-        return _Ahead(limits, [], f"A forecast has {days} that it needs.{fault}")
+        return _Ahead(
+            limits, [], f"There is no forecast yet: the ledger has {days} it needs.{fault}"
+        )
     spent = looked.spend.spent
     points = [Point(_now(reading), spent, spent, spent)]
     for day, expected, (low, high) in zip(
@@ -167,12 +169,14 @@ def _expectation(looked: Outlook, zone: str) -> str:
     )
     hard = looked.verdict.hard
     if hard is None:
-        return f"{words}; it has no limit."
+        return f"{words}; no limit is set."
     if looked.breach_at is None:
         return f"{words}, within the limit of {usd(hard)}."
     day = day_in_words(local_day(parse_timestamp(looked.breach_at), zone).isoformat())
     was = (
-        "was reached on" if looked.breach_probability == 1 and _is_past(looked) else "is met about"
+        "was reached on"
+        if looked.breach_probability == 1 and _is_past(looked)
+        else "is reached about"
     )
     return f"{words}; the limit of {usd(hard)} {was} {day}."
 

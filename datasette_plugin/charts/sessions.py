@@ -23,7 +23,8 @@ _NO_PRICE, _FREE = -2, -1
 
 def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
     """All sessions of the period by what they cost, and the ten dearest."""
-    sessions = reading.rows(conn, QUERY)
+    # Once more: the query has a session with an infinite cost first, which here is unknown.
+    sessions = sorted(reading.rows(conn, QUERY), key=lambda session: -(session["cost_usd"] or 0))
     if not sessions:
         return nothing(NAME, TITLE, QUERY, "No session had a call in this period.")
     amount, lacking = priced(sessions), unpriced(sessions)

@@ -32,9 +32,9 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
         return Figure(NAME, title, QUERY, total, f"In this period {priceless}.")
 
     of_model = by_model(rows)
-    by_day: dict[str, float] = defaultdict(float)
+    of_day: dict[str, Rows] = defaultdict(list)
     for row in rows:
-        by_day[row["day"]] += row["cost_usd"] or 0
+        of_day[row["day"]].append(row)
     cost = {model: priced(of) or 0 for model, of in of_model.items()}
     dearest = sorted(cost, key=lambda model: -cost[model])
     stacks = Stacks.of(
@@ -47,14 +47,15 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
         names = [str(model) for model in stacks.shown]
         return stacks.spec(narrow, names=names, others="other models", axis=style.usd_axis)
 
-    day = max(by_day, key=lambda day: by_day[day])
+    day = max(of_day, key=lambda day: priced(of_day[day]) or 0)
+    cost_of_day = usd(priced(of_day[day]), unpriced(of_day[day]))
     return Figure(
         NAME,
         title,
         QUERY,
         total,
         f"{short(dearest[0], 60)} made {formats.share(cost[dearest[0]] / amount)} of it;"
-        f" the dearest day was {day_in_words(day)} with {usd(by_day[day])}.",
+        f" the dearest day was {day_in_words(day)} with {cost_of_day}.",
         rows=stacks.rows("model", "cost_usd"),
         table=_table([(short(model, 60), of_model[model]) for model in dearest], amount),
         wide=as_json(spec(False)),

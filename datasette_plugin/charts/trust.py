@@ -49,7 +49,7 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
     everyone = sum((counted for _, counted in lines), Counter())
     calls = everyone.total()
     unexplained = sum(row["unexplained_zero_calls"] for row in rows)
-    zeros = f", with {many(unexplained, 'zero')} that nothing explains among them"
+    zeros = f", among them {many(unexplained, 'call')} at $0 without an explanation"
     return Figure(
         NAME,
         TITLE,

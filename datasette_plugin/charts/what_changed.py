@@ -83,8 +83,8 @@ class Comparison:
             return ""
         change = formats.change(self.now.known, self.then.known)
         lacking = self.now.unpriced_calls + self.then.unpriced_calls
-        rest = ", of what has a price" if lacking else ""
-        return f"{change} on {self.earlier.words}{rest}"
+        rest = ", counting calls with a price only" if lacking else ""
+        return f"{change} against {self.earlier.words}{rest}"
 
 
 def compare(reading: Reading, conn: sqlite3.Connection) -> Comparison:
@@ -108,7 +108,7 @@ class _Change:
 
 def _figure(earlier: Earlier, rows: Rows) -> Figure:
     changes, unknown = _changes(rows, earlier.compared)
-    left_out = f" Left out, for their cost is not known: {', '.join(unknown)}." if unknown else ""
+    left_out = f" Left out because their cost is unknown: {', '.join(unknown)}." if unknown else ""
     if not changes:
         return nothing(NAME, TITLE, QUERY, f"No model's cost has changed.{left_out}")
     total = to_nano(sum(change.usd for change in changes))
@@ -119,7 +119,8 @@ def _figure(earlier: Earlier, rows: Rows) -> Figure:
         TITLE,
         QUERY,
         Total(total, "usd_difference", signed(total)),
-        f"{changes[0].words} changed most: {signed(changes[0].usd)} on {earlier.words}.{left_out}",
+        f"{changes[0].words} changed most: {signed(changes[0].usd)} against {earlier.words}."
+        f"{left_out}",
         rows=[
             {"model": bar.model, "is_other": bar.model is None, "change_usd": bar.usd}
             for bar in bars

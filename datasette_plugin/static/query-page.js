@@ -5,14 +5,31 @@
 const PALE_BLUE = "rgb(0, 123, 255)";
 const BLUE = "#0062cc";
 
+// What to click where the query comes without a chart, in the words of the widget's buttons.
+const HOW =
+  "To keep a chart of these rows: click “Show charting options”, choose Bar, Line or Scatter," +
+  " then click “Save this chart”.";
+
 // `offer` has the addresses `save` and `review` and the `token` that a POST carries; null for none.
-export default function begin(offer) {
+// `chart` is the fragment of the chart that the query comes with, null for none: the page opens with
+// it. This runs before the widget reads the address.
+export default function begin(offer, chart) {
+  if (chart && !location.hash) history.replaceState(history.state, "", `#${chart}`);
   document.documentElement.lang ||= "en";
   for (const button of document.querySelectorAll("form.sql input[type=submit]")) {
     if (getComputedStyle(button).backgroundColor === PALE_BLUE) button.style.background = BLUE;
   }
   const table = document.querySelector("table.rows-and-columns");
-  if (table) whenDrawn(table, offer);
+  if (!table) return;
+  if (offer && !location.hash) table.before(makeHint());
+  whenDrawn(table, offer);
+}
+
+function makeHint() {
+  const hint = document.createElement("p");
+  hint.id = "tm-how-to-save";
+  hint.textContent = HOW;
+  return hint;
 }
 
 // The widget draws when it has fetched the rows, or when its reader has chosen what to draw.
@@ -21,6 +38,7 @@ function whenDrawn(table, offer) {
     const chart = table.parentNode.querySelector(".vega-embed");
     if (!chart) return;
     watch.disconnect();
+    document.getElementById("tm-how-to-save")?.remove();
     // A chart that is wider than the page can be scrolled without a mouse.
     const frame = chart.parentElement;
     frame.tabIndex = 0;

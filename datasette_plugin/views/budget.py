@@ -21,7 +21,6 @@ from hermes_telemetry.store.files import db_option
 from hermes_telemetry.store.spend import EVERYONE, SCOPES, Owner
 from hermes_telemetry.windows import timestamp
 
-from ..refusals import cors
 from . import budget_rows
 from .figures import PICTURE_POLICY, query_links
 from .formats import name, share
@@ -101,7 +100,7 @@ async def forecast(page: Page) -> Response:
         return outlook(conn, limits, owner, window, page.zone, page.now).answer()
 
     said = await spend_figures(page, ("forecast", asked, window), compute)
-    return Response.json(said, headers=cors(page.datasette))
+    return page.json(said)
 
 
 @view(f"{PATH}/chart")
@@ -167,12 +166,12 @@ async def _backtest(page: Page, asked: Owner, window: WindowName) -> Backtest:
 def _came_of(came: Backtest) -> str:
     """In one sentence how far off earlier forecasts were."""
     if came.wape is None or came.coverage is None:
-        return "No earlier forecast can be held against what came: the ledger is too young."
-    forecasts = "forecast was" if came.count == 1 else "forecasts were"
+        return "No earlier forecast can be checked yet: the ledger does not go back far enough."
+    forecasts, were = ("forecast", "was") if came.count == 1 else ("forecasts", "were")
     return (
-        f"Made again at every fifth midnight, {came.count:,} earlier {forecasts} off by"
-        f" {share(came.wape)} of what was still to be spent, and {share(came.coverage)} of the"
-        " windows ended within their band (80 % is meant)."
+        f"{came.count:,} earlier {forecasts} (one at every fifth midnight) {were} off by"
+        f" {share(came.wape)} of what was still to be spent; {share(came.coverage)} of them had"
+        " the result within their range (80 % is the aim)."
     )
 
 

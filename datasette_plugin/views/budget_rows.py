@@ -112,15 +112,18 @@ def _method(outlook: Outlook) -> str:
         return f"forecast needs {LEAST_DAYS} days, has {days}"
     mean, level = usd(outlook.mean_daily_usd), min(days, LEVEL_DAYS)
     if days < LEVEL_DAYS:
-        goes_on = f"Rough, of {days} complete days: each day left is taken for a mean one, {mean}"
+        goes_on = (
+            f"Rough, from {days} complete days: each day left counts as an average one, {mean}"
+        )
     else:
         goes_on = (
-            f"The level of the last {level} days, {mean} a day, spread over the weekdays as the"
-            f" last {days} days were"
+            f"The average of the last {level} days, {mean} a day, spread over the weekdays as in"
+            f" the last {days} days"
         )
     return (
-        f"{goes_on}; what is left of today goes by how much of a day used to come after this time."
-        f" The band holds 4 of 5 of 2,000 draws from those {level} days."
+        f"{goes_on}; the rest of today is estimated from what was spent after this time of day"
+        " before."
+        f" The range holds 4 of 5 of 2,000 random draws from those {level} days."
     )
 
 

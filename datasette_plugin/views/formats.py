@@ -5,7 +5,8 @@ Money is the one formatter's, `hermes_telemetry.money`; unknown is "–" everywh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, TypeGuard
 
 from hermes_telemetry.money import UNKNOWN, to_nano, usd
 
@@ -24,12 +25,12 @@ def name(text: object, longest: int = LONGEST_NAME) -> str:
 
 def number(count: float | None) -> str:
     """A count or a number of tokens: ``1,234``."""
-    return UNKNOWN if count is None else f"{count:,.0f}"
+    return UNKNOWN if not _is_known(count) else f"{count:,.0f}"
 
 
 def share(part: float | None) -> str:
     """A share of 1 in per cent, with one decimal below ten: ``8.3 %``, ``87 %``, ``< 0.1 %``."""
-    if part is None:
+    if not _is_known(part):
         return UNKNOWN
     percent = part * 100
     if 0 < percent < 0.05:
@@ -44,13 +45,18 @@ def change(now: float | None, before: float | None) -> str:
 
     After nothing there is no per cent: ``+$3.10``. "–" when one of them is unknown.
     """
-    if now is None or before is None:
+    if not (_is_known(now) and _is_known(before)):
         return UNKNOWN
     difference = to_nano(now - before)
     signed = f"{'+' if difference >= 0 else ''}{usd(difference)}"
     if before == 0:
         return signed
     return f"{100 * difference / before:+,.0f} % ({signed})"
+
+
+def _is_known(number: float | None) -> TypeGuard[float]:
+    """Infinite is as good as unknown: only a broken file holds such a number."""
+    return number is not None and math.isfinite(number)
 
 
 def register(env: Environment) -> None:

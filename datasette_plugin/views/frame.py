@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 from datasette import Forbidden, Response
 
+from hermes_telemetry import strict_json
 from hermes_telemetry.money import UNKNOWN
 from hermes_telemetry.store.locking import is_busy
 from hermes_telemetry.store.newest import Newest, newest
@@ -210,6 +211,13 @@ class Page:
         day = f"{moment.day} {moment:%b}" + (f" {moment.year}" if moment.year != now.year else "")
         return f"{day} {clock}"
 
+    def json(self, said: Mapping[str, Any], status: int = 200) -> Response:
+        """`said` as JSON, in which an infinite number is null: JSON has none."""
+        headers = cors(self.datasette)
+        return Response.json(
+            strict_json.finite(said), status=status, headers=headers, default=_as_text
+        )
+
     async def answer(
         self,
         template: str,
@@ -228,9 +236,7 @@ class Page:
         if period:
             common |= {**self.period.said(), "data_to": self.newest.ts}
         if self.wants_json:
-            return Response.json(
-                {**common, **said}, status=status, headers=cors(self.datasette), default=_as_text
-            )
+            return self.json({**common, **said}, status)
         context = {
             **said,
             **shown,

@@ -77,7 +77,7 @@ def _parts(one: Mapping[str, Any], names: list[str]) -> Iterator[Part]:
 def _dear(said: Mapping[str, Any]) -> dict[date, str]:
     return {
         date.fromisoformat(row["day"]): (
-            f"▲ {usd(row['over_usd'])} above the usual"
+            f"▲ {usd(row['over_usd'])} above the median"
             f" {usd(row['median_usd'], row['history_unpriced_calls'])}"
         )
         for row in said["anomalies"] or []

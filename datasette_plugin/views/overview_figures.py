@@ -199,7 +199,8 @@ def today(outlook: Outlook) -> dict[str, Any]:
     enough = len(usual) >= _LEAST_WEEKS
     return {
         "day": outlook.today.isoformat(),
-        "cost_usd": outlook.spend.spent,
+        # Infinite in a broken file only, and then as good as unknown.
+        "cost_usd": outlook.spend.spent if math.isfinite(outlook.spend.spent) else None,
         "calls": outlook.spend.calls,
         "unpriced_calls": outlook.spend.unpriced_calls,
         "usual_usd": max(0.0, median(usual)) if enough else None,
@@ -223,7 +224,6 @@ def notices(page: Page, conn: sqlite3.Connection) -> dict[str, Any]:
         "free_models_that_cost": happened(_of(page, conn, "free_paid_history"), "flipped_at"),
         "price_changes": happened(_changes(_of(page, conn, "price_history")), "valid_from"),
         "retry_storms": _of(page, conn, "retry_storms") or [],
-        # Of all time: the query knows no window.
         "edges": edges[0]
         if edges and (edges[0]["edges"] or edges[0]["unattributed_usd"])
         else None,

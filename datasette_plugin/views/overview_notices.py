@@ -121,8 +121,6 @@ def _edges(page: Page, edges: Mapping[str, Any] | None) -> Iterator[Notice]:
         cost = usd(edges["unattributed_usd"], edges["unpriced_calls"])
         said.append(f"{cost} of subagents belongs to no session")
     if said:
-        words = Markup("Of {} delegations in all: {}").format(
-            number(edges["edges"]), ", ".join(said)
-        )
+        words = Markup("Of {} delegations: {}").format(number(edges["edges"]), ", ".join(said))
         address = page.query_url("subagent_join_health")
         yield Notice("↯", words, "Delegations", address)

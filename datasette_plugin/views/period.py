@@ -9,12 +9,13 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from hermes_telemetry import reports
+from hermes_telemetry.money import BEYOND_ALL_SUMS
 from hermes_telemetry.windows import (
     BEGINNING,
     EVERYTHING,
     Window,
     local_day,
-    named_day,
+    named_days,
     next_month,
 )
 
@@ -117,11 +118,15 @@ class Period:
     def rows(
         self, conn: sqlite3.Connection, query: reports.Query, most: int | None = None
     ) -> list[dict[str, Any]]:
-        """What `query` answers for this period; of its rows the first `most`, None for all."""
+        """What `query` answers for this period; of its rows the first `most`, None for all.
+
+        A number that is infinite, or too large to be added up, is None; of an amount a call, at
+        least, then has no price.
+        """
         taken = {parameter.name for parameter in query.parameters}
         given = {key: text for key, text in self.arguments.items() if key in taken}
         columns, rows = reports.run(conn, query, given, most)
-        return [dict(zip(columns, row, strict=True)) for row in rows]
+        return [_known(dict(zip(columns, row, strict=True)), query) for row in rows]
 
     def said(self) -> dict[str, Any]:
         """For JSON: the local days as dates, `since` None for everything, and the zone."""
@@ -131,6 +136,16 @@ class Period:
             "until": self.last.isoformat(),
             "profile": self.profile or None,
         }
+
+
+def _known(row: dict[str, Any], query: reports.Query) -> dict[str, Any]:
+    for column, value in row.items():
+        if isinstance(value, float) and not abs(value) < BEYOND_ALL_SUMS:
+            row[column] = None
+            counted = query.unpriced.get(column)
+            if counted in row:
+                row[counted] = row[counted] or 1
+    return row
 
 
 def presets(today: date) -> dict[str, dict[str, str]]:
@@ -164,10 +179,10 @@ def span(first: date | None, last: date) -> str:
 
 
 def _text(given: Mapping[str, str], bound: str, today: date) -> str:
-    """A bound as it is carried on: of a day its date, whichever way that was asked for."""
+    """A bound as it is carried on: a date for a day, or for a name of days, else as given."""
     text = given.get(bound, "").strip()
-    day = named_day(text, today)
-    return text if day is None else day.isoformat()
+    days = named_days(text, today)
+    return text if days is None else days[bound == "until"].isoformat()
 
 
 def _last_day(end: datetime, zone: str) -> date:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from hermes_telemetry.budget.answers import Outlook
 from hermes_telemetry.budget.verdicts import window_of
-from hermes_telemetry.money import usd
+from hermes_telemetry.money import BEYOND_ALL_SUMS, usd
 from hermes_telemetry.windows import local_instant, parse_timestamp, time_zone
 
 from ..charts.style import INK, MUTED, RULE, SERIES
@@ -29,7 +29,11 @@ def limit_bar(key: str, outlook: Outlook) -> Markup:
     verdict, spent = outlook.verdict, outlook.spend.spent
     limit, soft = verdict.limit or 0.0, verdict.soft or 0.0
     expected = spent if outlook.projection is None else outlook.projection.usd
-    full = max(limit * 1.2, expected * 1.05, spent * 1.05) or 1.0
+    # An infinite sum, which only a broken file can hold, has no length; the words say "–".
+    spent_drawn, expected_drawn = (
+        amount if amount < BEYOND_ALL_SUMS else 0.0 for amount in (spent, expected)
+    )
+    full = max(limit * 1.2, expected_drawn * 1.05, spent_drawn * 1.05) or 1.0
     colour = COLOURS[verdict.level or "ok"]
     words = f"{usd(spent, outlook.spend.unpriced_calls)} of {usd(limit)} spent"
     if outlook.projection is not None:
@@ -58,8 +62,8 @@ def limit_bar(key: str, outlook: Outlook) -> Markup:
         "the lines are the limit and, paler, where it is told",
         svg.element("defs", hatch),
         svg.element("rect", x=0, width="100%", y=3, height=10, fill="#e9edf2"),
-        box(spent, max(spent, expected), f"url(#tm-{key}-hatch)"),
-        box(0, spent, colour),
+        box(spent_drawn, max(spent_drawn, expected_drawn), f"url(#tm-{key}-hatch)"),
+        box(0, spent_drawn, colour),
         rule(soft, stroke=MUTED, stroke_dasharray="2 2"),
         rule(limit, stroke=INK, stroke_width=2),
     )
@@ -68,12 +72,12 @@ def limit_bar(key: str, outlook: Outlook) -> Markup:
 def growth(key: str, outlook: Outlook, points: Sequence[Mapping[str, Any]]) -> Markup | None:
     """The sums of `points`, which `spend_path` gives for the outlook, against its limits.
 
-    None where there is nothing to draw: neither a limit nor any spend.
+    None where there is nothing to draw: neither a limit nor any spend, or one that is infinite.
     """
     window = window_of(outlook.window, outlook.today, outlook.zone)
     verdict = outlook.verdict
     amounts = [point[name] for point in points for name in _AMOUNTS if point[name] is not None]
-    if not any(amounts) and verdict.limit is None:
+    if not sum(map(abs, amounts)) < BEYOND_ALL_SUMS or (not any(amounts) and verdict.limit is None):
         return None
     steps = svg.round_steps(max([*amounts, (verdict.limit or 0) * 1.04]) or 1.0)
 
@@ -129,7 +133,7 @@ def growth(key: str, outlook: Outlook, points: Sequence[Mapping[str, Any]]) -> M
     return svg.picture(key, HEIGHT, _title(outlook), sentence(outlook), *drawn)
 
 
-_AMOUNTS = ("spent_usd", "expected_usd", "high_usd", "previous_usd")
+_AMOUNTS = ("spent_usd", "expected_usd", "low_usd", "high_usd", "previous_usd")
 
 
 def sentence(outlook: Outlook) -> str:
@@ -149,7 +153,7 @@ def sentence(outlook: Outlook) -> str:
 
 def _title(outlook: Outlook) -> str:
     period = "today" if outlook.window == "daily" else f"{outlook.today:%B %Y}"
-    return f"How the spend of {period} grows"
+    return f"Spend of {period} over time"
 
 
 def _times(outlook: Outlook) -> Iterable[tuple[datetime, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 
+from ..money import BEYOND_ALL_SUMS
 from ..store.spend import Owner, first_day, span_of_day, spend_of
 from .config import WindowName
 from .forecast import burn_rate_projection, daily_spend_series, mean_daily_usd
@@ -50,9 +51,9 @@ def backtest(
         history = daily_spend_series(at_midnight, first_recorded, origin)
         mean = mean_daily_usd(history)
         left = [day for day in days if day >= origin]
-        if left[-1] < today and mean is not None:
-            spent = sum(spend.get(day, 0.0) for day in days if day < origin)
-            came = sum(spend.get(day, 0.0) for day in left)
+        spent = sum(spend.get(day, 0.0) for day in days if day < origin)
+        came = sum(spend.get(day, 0.0) for day in left)
+        if left[-1] < today and mean is not None and spent + came < BEYOND_ALL_SUMS:
             projection = burn_rate_projection(history, spent, left)
             assert projection is not None
             count += 1

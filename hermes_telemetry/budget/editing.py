@@ -12,8 +12,8 @@ from ..yaml_files.text import ConfigFileError
 from .config import KEYS, SECTIONS, Budget, BudgetFileError, WindowName, parse_budget
 
 HEADER = """\
-# Budgets of hermes-telemetry, in USD; docs/budgets.md explains every key.
-# A change takes effect within a second. What is not in here is not limited.
+# Spending limits of hermes-telemetry, in USD. docs/budgets.md explains every key.
+# Changes apply within a second. Anything without a limit here is not limited.
 """
 
 

@@ -18,6 +18,7 @@ from operator import itemgetter
 from random import Random
 from statistics import fmean
 
+from ..money import BEYOND_ALL_SUMS
 from ..windows import Window
 
 HISTORY_DAYS = 56
@@ -133,7 +134,9 @@ def daily_spend_series(
         return []
     first = max(first_recorded + timedelta(days=1), today - timedelta(days=HISTORY_DAYS))
     days = (first + timedelta(days=number) for number in range((today - first).days))
-    return [PastDay(day, *spend.get(day, (0.0, 0.0))) for day in days]
+    history = [PastDay(day, *spend.get(day, (0.0, 0.0))) for day in days]
+    # A foreign file may hold anything. From this nothing is to be learnt.
+    return history if sum(day.usd for day in history) < BEYOND_ALL_SUMS else []
 
 
 def mean_daily_usd(history: Sequence[PastDay]) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import strict_json
 from . import periods
 from .options import InputError, add_command, add_db_option, ledger_path
 
@@ -40,7 +40,7 @@ def add_parser(commands: Commands) -> None:
         "--month",
         metavar="YYYY-MM",
         type=periods.month,
-        help="only that month (default: all its days)",
+        help="only that month, month (this one) or last-month (default: all its days)",
     )
     parser.add_argument(
         "--provider",
@@ -103,7 +103,9 @@ def run(namespace: argparse.Namespace) -> int:
         raise InputError(f"--day-zone: {error}") from error
     columns = Columns(namespace.date_column, namespace.model_column, namespace.cost_column)
     charges = read_export(Path(namespace.csv), columns, zone)
-    since, until = _period(namespace.month, charges)
+    since, until = _period(
+        periods.first_of(namespace.month, zone) if namespace.month else None, charges
+    )
     taken = [charge for charge in charges if since <= charge.day <= until]
     lines = _lines(taken, _recorded(path, zone, since, until, namespace.provider))
     models = _by_model(lines)
@@ -126,7 +128,7 @@ def run(namespace: argparse.Namespace) -> int:
             "models": [{"model": model, **line.fields()} for model, line in models.items()],
             "total": total.fields(),
         }
-        print(json.dumps(report, indent=2))
+        print(strict_json.text(report))
         return 0
     _print(lines, models, total)
     if len(charges) > len(taken):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from .. import strict_json
 from . import budget_cron
 from .options import (
     SCOPES,
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from .options import Commands
 
 _UNKNOWN = {
-    "cron_job": "no cron job of the id or name {!r} is known: the limit waits for one",
-    "sender": "nothing of a sender {!r} is recorded: the limit waits for one",
-    "profile": "nothing of a profile {!r} is recorded: the limit waits for one",
+    "cron_job": "no cron job with the id or name {!r} is known{}",
+    "sender": "no sender {!r} is recorded{}",
+    "profile": "no profile {!r} is recorded{}",
 }
 
 
@@ -93,7 +93,7 @@ def run(namespace: argparse.Namespace) -> int:
     shown = screen(namespace)
     with _standings(namespace) as (answer, file, ledger):
         if namespace.json:
-            shown.to.write(json.dumps(answer, indent=2) + "\n")
+            shown.to.write(strict_json.text(answer) + "\n")
             return 0
         limits.say_fault(shown, file)
         if file.error is None:
@@ -119,7 +119,7 @@ def run_check(namespace: argparse.Namespace) -> int:
     breaches = [row for row in rows if row["verdict"] == "hard"]
     shown = screen(namespace)
     if namespace.json:
-        shown.to.write(json.dumps({"ok": not breaches, "breaches": breaches}, indent=2) + "\n")
+        shown.to.write(strict_json.text({"ok": not breaches, "breaches": breaches}) + "\n")
     elif breaches:
         limits.write_standings(shown, breaches)
     elif any(row["enabled"] for row in rows):
@@ -133,7 +133,6 @@ def run_set(namespace: argparse.Namespace) -> int:
     """Writes a limit and says where."""
     from ..budget.editing import set_limit
     from ..budget.owners import is_known
-    from ..money import usd
     from ..paths import budget_path, database_path
     from . import limits, output
 
@@ -148,8 +147,7 @@ def run_set(namespace: argparse.Namespace) -> int:
     output.say(
         shown,
         f"{path}: {limits.whose(namespace.scope, namespace.id)}:"
-        f" {'no limit' if namespace.usd is None else usd(namespace.usd)}"
-        f" {limits.PER[namespace.window]}",
+        f" {limits.in_words(namespace.usd, namespace.window)}",
     )
     # A chat has no other place for it.
     beside = shown if shown.columns is not None else Screen(sys.stderr)
@@ -160,7 +158,8 @@ def run_set(namespace: argparse.Namespace) -> int:
             " other ledger without one, too",
         )
     if namespace.id is not None and not is_known(ledger, namespace.scope, namespace.id):
-        output.say(beside, _UNKNOWN[namespace.scope].format(namespace.id))
+        waits = "" if namespace.usd is None else ": the limit applies once there is one"
+        output.say(beside, _UNKNOWN[namespace.scope].format(namespace.id, waits))
     return 0
 
 
@@ -197,5 +196,7 @@ def _amount(text: str) -> float | None:
     except ValueError:
         amount = math.nan
     if not (math.isfinite(amount) and amount >= 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not an amount in USD, 0 or more, nor none")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an amount in USD: write a number, 0 or more, or none"
+        )
     return amount

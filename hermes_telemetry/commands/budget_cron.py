@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .. import strict_json
 from .options import add_command, add_inherited_options, ledger_path, screen
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def run(namespace: argparse.Namespace) -> int:
     shown = screen(namespace)
     if namespace.json:
         content = {"timezone": zone, "config_error": file.error, "jobs": jobs}
-        shown.to.write(json.dumps(content, indent=2) + "\n")
+        shown.to.write(strict_json.text(content) + "\n")
         return 0
     limits.say_fault(shown, file)
     if not jobs:

@@ -109,7 +109,7 @@ def _write_budget(path: Path, text: str) -> str:
         return f"no {path} was written: in the telemetry home it would be enforced"
     if not write_new(path, text.encode(), 0o644):
         return f"{path} was there before and is left as it is"
-    return f"{path}: a budget near its limit"
+    return f"{path}: limits close to what was spent"
 
 
 def _at_least(smallest: int) -> Callable[[str], int]:

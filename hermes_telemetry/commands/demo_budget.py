@@ -1,8 +1,9 @@
-"""A budget for the demo ledger, near its limit: amounts that follow from what is in the ledger.
+"""A budget for the demo ledger, close to its limits: amounts that follow from what is in it.
 
-The month that the ledger ends in is at a share of its limit that is worth a notice, and a cron job
-has passed its limit on the last day on which one cost something. What a recorder would have noted
-about that goes into the ledger. Days are UTC here, for the budget is to be the same everywhere.
+The dearer of the last two days came near the daily limit, and a cron job has passed its own on the
+last day on which one cost something. Both hold on the first of a month and just after midnight,
+too. The monthly limit is what 30 usual days need. What a recorder would have noted goes into the
+ledger. Days are UTC here, for the budget is to be the same everywhere.
 """
 
 from __future__ import annotations
@@ -29,19 +30,21 @@ from ..store.spend import (
     spent_between,
 )
 from ..store.writes import Write
-from ..windows import BEGINNING, END, bound
+from ..windows import BEGINNING, Window, bound
 from ..yaml_files.editing import flow
 
 _ZONE = "UTC"
-# What of its limit the month has taken, but for the rounding of the limit.
+# What of its limit the dearer day has taken, and 30 usual days take, but for the rounding.
 _TAKEN = 0.9
+_USUAL_DAYS = 30
 _TICK = timedelta(microseconds=1)
 
 _TEXT = """\
-# The budget of the demo ledger beside this file, made up from what is in it: the month is near its
-# limit, and a cron job has passed its own. docs/budgets.md explains every key.
+# Budget of the demo ledger beside this file. The limits are computed from that ledger: today or
+# yesterday came near the daily limit, and a cron job exceeded its own.
+# See docs/budgets.md for every key.
 budgets:
-  global: {{monthly_usd: {monthly}}}
+  global: {{daily_usd: {daily}, monthly_usd: {monthly}}}
 {jobs}thresholds: {{soft_pct: {soft}, hard_pct: {hard}}}
 on_breach: {{mode: {on_breach}}}
 timezone: {zone}
@@ -62,8 +65,9 @@ class _Passed:
     limit: float
 
 
-def add_budget(path: Path, until: datetime) -> str:
-    """Notes in the demo ledger at `path`, which ends at `until`, what its budget has brought about.
+def add_budget(path: Path, until: datetime, days: int) -> str:
+    """Notes in the demo ledger at `path`, of the `days` before `until`, what its budget has brought
+    about.
 
     Returns the text of that budget's file. Raises sqlite3.Error or OSError.
     """
@@ -73,7 +77,7 @@ def add_budget(path: Path, until: datetime) -> str:
         budget = replace(
             NO_BUDGET,
             limits={
-                "global": ScopeLimits(Limits(monthly=_monthly(conn, last_day))),
+                "global": ScopeLimits(_limits(conn, last_day, days)),
                 "cron_job": ScopeLimits(
                     overrides={passed.job_id: Limits(daily=passed.limit)} if passed else {}
                 ),
@@ -82,6 +86,11 @@ def add_budget(path: Path, until: datetime) -> str:
         )
         alerts = [
             *_alerts(conn, budget, EVERYONE, "monthly", last_day, soft=True),
+            *(
+                alert
+                for day in _last_two(last_day)
+                for alert in _alerts(conn, budget, EVERYONE, "daily", day, soft=True)
+            ),
             *(
                 _alerts(conn, budget, ("cron_job", passed.job_id), "daily", passed.day, soft=False)
                 if passed
@@ -92,14 +101,37 @@ def add_budget(path: Path, until: datetime) -> str:
     return _text(budget)
 
 
-def _monthly(conn: sqlite3.Connection, last_day: date) -> float:
-    """A limit of two digits of which the month has taken 86 to 95 %. If it has taken nothing yet,
-    being minutes old, all that was ever spent is to fit in."""
-    month = window_of("monthly", last_day, _ZONE)
-    spent = spent_between(conn, EVERYONE, bound(month.start), bound(month.end)).spent
-    if not spent:
-        spent = spent_between(conn, EVERYONE, bound(BEGINNING), bound(END)).spent
-    return float(f"{spent / _TAKEN:.2g}")
+def _last_two(last_day: date) -> tuple[date, date]:
+    return last_day - timedelta(days=1), last_day
+
+
+def _limits(conn: sqlite3.Connection, last_day: date, days: int) -> Limits:
+    """Limits for everything: of the daily one the dearer of the last two days, for the last alone
+    may have begun a minute ago, has taken 86 to 95 %; the monthly one covers the last 30 days and
+    the month so far.
+
+    Where a ledger is shorter, or empty for so long, the average of all its days stands for them.
+    """
+    until = Window.day(last_day, _ZONE).end
+    usual = Window(until - timedelta(days=_USUAL_DAYS), until, _ZONE)
+    spent = _spent(conn, usual)
+    if days < _USUAL_DAYS or not spent:
+        spent = _spent(conn, Window(BEGINNING, until, _ZONE)) * _USUAL_DAYS / days
+    dearer = max(_spent(conn, Window.day(day, _ZONE)) for day in _last_two(last_day))
+    month = _spent(conn, Window.month(last_day, _ZONE))
+    return Limits(
+        daily=_rounded((dearer or spent / _USUAL_DAYS) / _TAKEN),
+        monthly=_rounded(max(spent, month) / _TAKEN),
+    )
+
+
+def _spent(conn: sqlite3.Connection, window: Window) -> float:
+    return spent_between(conn, EVERYONE, bound(window.start), bound(window.end)).spent
+
+
+def _rounded(usd: float) -> float:
+    """To two digits, as one would write a limit."""
+    return float(f"{usd:.2g}")
 
 
 def _passed(conn: sqlite3.Connection, last_day: date) -> _Passed | None:
@@ -147,7 +179,7 @@ def _alerts(
         (ts, spend) for ts, spend in sums if reaches(spend.spent if soft else spend.firm, threshold)
     )
     found = next(reached, None)
-    if found is None:  # a month without any spend
+    if found is None:  # it has not come that far
         return
     ts, spend = found
     for level in ("soft",) if soft else ("hard", "paused"):
@@ -173,6 +205,7 @@ def _text(budget: Budget) -> str:
         for id, limits in budget.limits["cron_job"].overrides.items()
     )
     return _TEXT.format(
+        daily=flow(budget.limit("global", "", "daily")),
         monthly=flow(budget.limit("global", "", "monthly")),
         jobs=jobs,
         soft=flow(budget.soft_pct),

@@ -53,7 +53,7 @@ def write_demo(
             plan = scenes(rng, begin=begin, end=end, calls=calls)
             events = _in_time_order(plan, lambda scene: play(scene, rng, fleet, end))
             write_all(path, _writes(events, fleet, progress))
-        return add_budget(path, until)
+        return add_budget(path, until, days)
     except BaseException:
         for leftover in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
             with suppress(OSError):

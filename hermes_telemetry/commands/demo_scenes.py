@@ -68,6 +68,9 @@ class Scene:
 class Job:
     """A cron job: its id, the minute at which it runs, in which hours (UTC), on which weekday.
 
+    A host's ids are hexadecimal and its jobs.json names them. A ledger holds ids alone and may be
+    looked at anywhere, so the ids here are names.
+
     `share` is how much of all calls it may take: where that is less than it would need, it does
     not run each time, for a small ledger would hold nothing else.
     """
@@ -90,10 +93,10 @@ class Job:
 
 _EVERY_HOUR = tuple(range(24))
 JOBS = (
-    Job("3f9a1c5e7b20", 0, (3,), (SONNET,), (8, 16), 0.25, subagents=3),
-    Job("a71e04d2c9f8", 15, _EVERY_HOUR, (FLASH, STEALTH), (2, 4), 0.08),
-    Job("5c2b8e6f1d04", 40, _EVERY_HOUR[::2], (DEEPSEEK, FREE), (2, 3), 0.05, profile="work"),
-    Job("90d4f7a3be61", 0, (7,), (OPUS,), (10, 20), 0.1, subagents=2, weekday=0, profile="work"),
+    Job("nightly-report", 0, (3,), (SONNET,), (8, 16), 0.25, subagents=3),
+    Job("inbox-triage", 15, _EVERY_HOUR, (FLASH, STEALTH), (2, 4), 0.08),
+    Job("price-check", 40, _EVERY_HOUR[::2], (DEEPSEEK, FREE), (2, 3), 0.05, profile="work"),
+    Job("weekly-review", 0, (7,), (OPUS,), (10, 20), 0.1, subagents=2, weekday=0, profile="work"),
 )
 _PRICE_WATCH = JOBS[2]
 

@@ -1,9 +1,11 @@
-"""`doctor`: looks a ledger and its files over, names what is wrong and what to do about it."""
+"""`doctor`: looks a ledger and its files over, names what is wrong and what to do about it.
+
+Where there is no ledger that is the first finding, and all the rest is looked at.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import sys
 from collections.abc import Iterator
@@ -12,11 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import strict_json
 from .options import add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
     from ..store.health import Finding
     from .options import Commands
+
+
+_PLUGIN = "hermes-telemetry"
 
 
 def add_parser(commands: Commands) -> None:
@@ -45,10 +51,10 @@ def run(namespace: argparse.Namespace) -> int:
     repaired: list[str] = []
     if sys.stderr.isatty():
         print("reading every page …", file=sys.stderr)
-    findings = health.examine(path)
-    if namespace.repair and health.may_be_repaired(findings):
+    findings = _of_ledger(path)
+    if namespace.repair and _is_there(findings) and health.may_be_repaired(findings):
         repaired = repair.repair(path)
-        findings = health.examine(path)
+        findings = _of_ledger(path)
     findings += [*_prices(), *_budget(path)]
     faults = sum(finding.state == "fault" for finding in findings)
     if namespace.json:
@@ -58,7 +64,7 @@ def run(namespace: argparse.Namespace) -> int:
             "repaired": repaired,
             "findings": [vars(finding) for finding in findings],
         }
-        print(json.dumps(report, indent=2))
+        print(strict_json.text(report))
         return int(faults > 0)
     print(path)
     for line in repaired:
@@ -72,9 +78,61 @@ def run(namespace: argparse.Namespace) -> int:
     return int(faults > 0)
 
 
+def _of_ledger(path: Path) -> list[Finding]:
+    """What is found in the ledger; where there is none, that, and whether Hermes would make one."""
+    from ..paths import database_path
+    from ..store.files import NotALedgerError
+    from ..store.health import Finding, examine
+
+    try:
+        return examine(path)
+    except NotALedgerError as error:
+        text, _, advice = str(error).rpartition(": " if not path.is_file() else "; ")
+        missing = [Finding("ledger", "fault", text or str(error), advice if text else "")]
+    return [*missing, *(_plugin() if path == database_path() else ())]
+
+
+def _is_there(findings: list[Finding]) -> bool:
+    return all(finding.check != "ledger" for finding in findings)
+
+
+def _plugin() -> Iterator[Finding]:
+    """Whether Hermes is to load the plugin, by its config.yaml."""
+    import yaml
+
+    from ..paths import hermes_home
+    from ..store.health import Finding
+
+    config = hermes_home() / "config.yaml"
+    enable = f"run `hermes plugins enable {_PLUGIN}`, then any `hermes` command"
+    try:
+        content = yaml.safe_load(config.read_bytes())
+    except FileNotFoundError:
+        advice = "set HERMES_HOME to Hermes's home if that is elsewhere, else " + enable
+        yield Finding("plugin", "fault", f"there is no {config}", advice)
+        return
+    except OSError as error:
+        advice = "make it readable for this user, or look as the user that runs Hermes"
+        yield Finding("plugin", "fault", f"{config} cannot be read: {error.strerror}", advice)
+        return
+    except yaml.YAMLError:
+        yield Finding("plugin", "fault", f"{config} is no YAML", "correct it")
+        return
+    plugins = content.get("plugins") if isinstance(content, dict) else None
+    named = {
+        key: _PLUGIN in (plugins.get(key) or ()) if isinstance(plugins, dict) else False
+        for key in ("enabled", "disabled")
+    }
+    if named["enabled"] and not named["disabled"]:
+        text = f"{_PLUGIN} is enabled in {config}: the next turn is recorded"
+        yield Finding("plugin", "ok", text)
+    else:
+        yield Finding("plugin", "fault", f"{_PLUGIN} is not enabled in {config}", enable)
+
+
 def _prices() -> Iterator[Finding]:
     """Whether pricing.yaml can be read, and how old the prices are."""
-    from ..paths import pricing_path
+    from ..paths import pricing_path, refresh_mark_path
     from ..pricing.files import builtin_book, parse_book
     from ..store.health import Finding
     from ..yaml_files.text import ConfigFileError
@@ -99,7 +157,7 @@ def _prices() -> Iterator[Finding]:
     )
     age = f"built-in table verified {verified}"
     try:
-        refreshed = datetime.fromtimestamp((path.parent / ".pricing_refresh").stat().st_mtime, UTC)
+        refreshed = datetime.fromtimestamp(refresh_mark_path(path.parent).stat().st_mtime, UTC)
         age += f", last refresh {refreshed:%Y-%m-%d}"
     except FileNotFoundError:
         age += ", never refreshed"

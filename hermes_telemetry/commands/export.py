@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .. import strict_json
+from . import periods
 from .options import InputError, add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def add_parser(commands: Commands) -> None:
         commands,
         "export",
         does="write all tables and views to files that other tools read",
-        example="ledger-2026-07 --since 2026-07-01 --format ndjson",
+        example="ledger --since last-month --format ndjson",
         handler=run,
     )
     parser.add_argument(
@@ -34,9 +35,10 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument(
         "--since",
+        "--from",
         metavar="WHEN",
         default="all",
-        help="only what was recorded from a local day, an age (7d) or an instant on (default: all)",
+        help=f"only what was recorded from then on: {periods.WHEN} (default: all)",
     )
     parser.add_argument(
         "--format", choices=_FORMATS, default="csv", help="csv, or one JSON object a line"
@@ -50,7 +52,6 @@ def run(namespace: argparse.Namespace) -> int:
     from contextlib import closing
 
     from ..store import exporting, maintenance
-    from .periods import since_bound
     from .progress import Progress
 
     if not namespace.folder:  # as a variable that is not set makes it; Path("") is this folder
@@ -58,7 +59,7 @@ def run(namespace: argparse.Namespace) -> int:
     path, folder = ledger_path(namespace), Path(namespace.folder)
     with closing(maintenance.open_current(path)) as ledger:
         ledger.execute("begin")  # one moment for all files, whatever is recorded meanwhile
-        since = since_bound(namespace.since, path)
+        since = periods.since_bound(namespace.since, path)
         selects = exporting.selects(ledger)
         targets = {name: folder / f"{name}.{namespace.format}" for name in selects}
         _claim(folder, targets.values())
@@ -72,7 +73,7 @@ def run(namespace: argparse.Namespace) -> int:
             "since": since,
             "files": [{"file": targets[name].name, "rows": count} for name, count in rows.items()],
         }
-        print(json.dumps(report, indent=2))
+        print(strict_json.text(report))
         return 0
     for name, count in rows.items():
         print(f"{targets[name]}: {count:,} rows")
@@ -150,7 +151,7 @@ def _write_csv(to: TextIO, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 
 def _write_ndjson(to: TextIO, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for row in rows:
-        to.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
+        to.write(strict_json.line(dict(zip(columns, row, strict=True))) + "\n")
 
 
 _WRITERS = {".csv": _write_csv, ".ndjson": _write_ndjson}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from .. import strict_json
 from .options import (
     SCOPES,
     WINDOWS,
@@ -73,7 +73,7 @@ def run(namespace: argparse.Namespace) -> int:
             content["config_error"] = file.error
     shown = screen(namespace)
     if namespace.json:
-        shown.to.write(json.dumps(content, indent=2) + "\n")
+        shown.to.write(strict_json.text(content) + "\n")
         return 0
     if not namespace.backtest:  # what was spent, whatever the limits were
         limits.say_fault(shown, file)

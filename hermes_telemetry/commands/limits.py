@@ -27,7 +27,7 @@ _EVERY = {
     "sender": "every sender",
     "profile": "every profile",
 }
-PER = {"daily": "a day", "monthly": "a month"}
+_PER = {"daily": "a day", "monthly": "a month"}
 # With it, what is spent and its limit fit into a chat.
 _LONGEST_NAME = 28
 _UNITS = {
@@ -103,11 +103,16 @@ def _line(who: str, limits: Limits, default: Limits) -> Iterator[str]:
     for window in WINDOWS:
         amount = limits.of(window)
         if amount is not None:
-            amounts.append(f"{usd(amount)} {PER[window]}")
+            amounts.append(in_words(amount, window))
         elif default.of(window) is not None:
-            amounts.append(f"no limit {PER[window]}")
+            amounts.append(in_words(None, window))
     if amounts:
         yield f"{who}: {', '.join(amounts)}"
+
+
+def in_words(limit: float | None, window: str) -> str:
+    """A limit in USD, or that there is none: ``$3.00 a day``, ``no daily limit``."""
+    return f"no {window} limit" if limit is None else f"{usd(limit)} {_PER[window]}"
 
 
 def write_standings(screen: Screen, standings: Sequence[Mapping[str, Any]]) -> None:

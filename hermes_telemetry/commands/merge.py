@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import strict_json
 from .options import InputError, add_command
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run(namespace: argparse.Namespace) -> int:
             ],
             **vars(total),
         }
-        print(json.dumps(report, indent=2))
+        print(strict_json.text(report))
         return 0
     for each in merged:
         print(f"{each.path}: {_described(each)}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import strict_json
 from .options import add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _upgrade(path: Path, *, as_json: bool) -> int:
             "added": added,
             "deleted_rows": deleted,
         }
-        print(json.dumps(report, indent=2))
+        print(strict_json.text(report))
         return 0
     if not applied and not added:
         print(f"{path} is at schema v{after.version}: nothing to do")

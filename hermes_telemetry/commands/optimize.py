@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING
 
+from .. import strict_json
 from .options import add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def run(namespace: argparse.Namespace) -> int:
     path = ledger_path(namespace)
     optimized = maintenance.optimize(path, _step if sys.stderr.isatty() else None)
     if namespace.json:
-        print(json.dumps({"file": str(path), **vars(optimized)}, indent=2))
+        print(strict_json.text({"file": str(path), **vars(optimized)}))
         return 0
     print("made: " + (", ".join(optimized.made) or "nothing, all indexes and views were there"))
     if optimized.markers_removed:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction["OneLineParser"]
@@ -28,10 +28,49 @@ class InputError(Exception):
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line instead of the usage and a line."""
+    """An argument parser whose errors are one line instead of the usage and a line.
+
+    ``example`` is a command line that works, for who has left something out.
+    """
+
+    example = ""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse, but each command refuses what it does not know, and names its own help: the
+        program's, which argparse would name, does not list the command's options.
+        """
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            # The dashes alone make any two options somewhat alike.
+            options = self._option_string_actions
+            hint = nearest(unknown[0].partition("=")[0], options, cutoff=0.75)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return known, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            hint = nearest(str(value), [str(choice) for choice in action.choices or ()])
+            if not hint:
+                raise
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}") from error
 
     def error(self, message: str) -> NoReturn:
+        if self.example and "are required: " in message:
+            message += f", as in: {self.example}"
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """A question that names the one of ``known`` that is meant, where one is close; else ''.
+
+    ``cutoff`` is how alike the two must be, 0 to 1.
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return f": did you mean {close[0]}?" if close else ""
 
 
 def add_command(
@@ -49,6 +88,7 @@ def add_command(
         epilog="example:\n  %(prog)s " + example,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.example = f"{parser.prog} {example}"
     if handler is not None:
         parser.set_defaults(telemetry_command=handler)
     return parser

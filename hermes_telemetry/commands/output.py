@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from textwrap import fill
 from typing import Any, TextIO
 from unicodedata import east_asian_width
 
+from .. import strict_json
 from ..money import usd
 from ..paths import telemetry_home
 from .options import Screen
@@ -43,8 +43,8 @@ def say(screen: Screen, text: str) -> None:
 
 def write_json(to: TextIO, columns: Sequence[str], rows: Iterable[Row]) -> None:
     """A list of objects, as the web's `_shape=array`."""
-    json.dump([dict(zip(columns, row, strict=True)) for row in rows], to, indent=2)
-    to.write("\n")
+    objects = [dict(zip(columns, row, strict=True)) for row in rows]
+    to.write(strict_json.text(objects) + "\n")
 
 
 def write_csv(to: TextIO, columns: Sequence[str], rows: Iterable[Row]) -> None:
@@ -121,10 +121,11 @@ def write_on_screen(
 ) -> None:
     """`write_table` no wider than the screen; a terminal is told which columns it has no room for.
 
-    A file or a pipe gets them all.
+    A file or a pipe gets them all, unless the environment's COLUMNS says how wide it may be.
     """
     width = screen.columns
-    if width is None and screen.to.isatty():
+    # A shell exports COLUMNS only when it is told to.
+    if width is None and (screen.to.isatty() or os.environ.get("COLUMNS", "").isdecimal()):
         width = get_terminal_size().columns
     left_out = write_table(screen.to, columns, rows, units, unpriced, width)
     if left_out and screen.columns is None:

@@ -9,13 +9,44 @@ from pathlib import Path
 
 from .options import InputError
 
+# As in windows, whose import would cost every --help.
+PERIODS = ("today", "yesterday", "week", "last-week", "month", "last-month")
+WHEN = f"a date, {', '.join(PERIODS)}, an age such as 24h or 7d, an instant or all"
+"""What a bound may be, for a help text."""
 
-def month(text: str) -> date:
-    """The first day of the month ``YYYY-MM``, for argparse. Raises ArgumentTypeError."""
+_MONTHS = ("month", "last-month")
+
+
+def add_bounds(parser: argparse.ArgumentParser) -> None:
+    """``--since`` and ``--until``, also called ``--from`` and ``--to``."""
+    parser.add_argument("--since", "--from", dest="since", metavar="WHEN", help=WHEN)
+    parser.add_argument(
+        "--until",
+        "--to",
+        dest="until",
+        metavar="WHEN",
+        help="likewise; a day is included, and of a week or month its last day",
+    )
+
+
+def month(text: str) -> str:
+    """``YYYY-MM``, ``month`` or ``last-month``, for argparse. Raises ArgumentTypeError."""
     try:
-        return date.fromisoformat(f"{text}-01")
+        date.fromisoformat(f"{text}-01")
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no month (2026-07)") from None
+        if text not in _MONTHS:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is no month (2026-07), nor {' or '.join(_MONTHS)}"
+            ) from None
+    return text
+
+
+def first_of(month: str, zone: str) -> date:
+    """The first day of what `month` has let through; "last-month" is the one before today's."""
+    from ..windows import SYSTEM_CLOCK, local_day, named_days
+
+    days = named_days(month, local_day(SYSTEM_CLOCK.now(), zone))
+    return days[0] if days else date.fromisoformat(f"{month}-01")
 
 
 def since_bound(text: str, ledger: Path) -> str:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from .. import host, paths
 from ..pricing import Catalog, Price, Tariffs, catalog
 from ..pricing.catalogue import Catalogue
-from ..pricing.entries import Multipliers, charged_apart, parse_quote
+from ..pricing.entries import Multipliers, parse_quote
 from ..pricing.files import load_mapping
+from ..pricing.tariffs import snapshot_rates
 from ..store.price_history import all_snapshots
 from ..windows import timestamp
 from ..yaml_files.text import ConfigFileError
@@ -106,16 +107,8 @@ def snapshots_by_pair(ledger: sqlite3.Connection) -> dict[tuple[str, str], list[
 
 def snapshot_price(row: Snapshot, fill: Multipliers) -> Price | None:
     """The price that a stored tariff makes; None if it is none that could be charged."""
-    stated = {
-        "input": row["input_cost_per_million"],
-        "output": row["output_cost_per_million"],
-        "cache_read": row["cache_read_cost_per_million"],
-        "cache_write": row["cache_write_cost_per_million"],
-        "request": row["request_cost"],
-    }
     try:
-        rates = {key: rate for key, rate in stated.items() if rate is not None}
-        quote = parse_quote(charged_apart(rates))
+        quote = parse_quote(snapshot_rates(row))
     except ValueError:
         return None
     return quote.price("tariff", row["source"], row["resolved_model"] or row["model"], fill)

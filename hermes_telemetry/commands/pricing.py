@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import strict_json
 from . import pricing_audit, pricing_backfill, pricing_drift, pricing_fill, pricing_show
 from .options import OneLineParser, add_command
 
@@ -71,7 +71,7 @@ def run(namespace: argparse.Namespace) -> int:
             ],
             "failures": dict(report.failures),
         }
-        print(json.dumps(content, indent=2))
+        print(strict_json.text(content))
     else:
         _print(report, apply=namespace.apply)
     return int(bool(report.failures))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .. import strict_json
 from .options import add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def run(namespace: argparse.Namespace) -> int:
             "differing": differing,
             "models": models,
         }
-        print(json.dumps(report, indent=2))
+        print(strict_json.text(report))
     else:
         _print(models, differing)
     return int(differing > 0)

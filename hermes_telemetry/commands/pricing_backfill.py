@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .. import strict_json
 from .options import add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 
 State = Literal["new", "changed", "as before", "no tariff"]
 
-# What makes a tariff another one; the same as where snapshots are written.
-_NEWS = (
-    "input_cost_per_million",
-    "output_cost_per_million",
-    "cache_read_cost_per_million",
-    "cache_write_cost_per_million",
-    "request_cost",
-    "source",
-    "pricing_version",
-)
 _SHOWN = ("input_cost_per_million", "output_cost_per_million", "source")
 
 
@@ -80,7 +70,7 @@ def run(namespace: argparse.Namespace) -> int:
             "written": written,
             "pairs": rows,
         }
-        print(json.dumps(report, indent=2))
+        print(strict_json.text(report))
     else:
         _print(rows, written if namespace.apply else len(news), apply=namespace.apply)
     return 0
@@ -103,11 +93,13 @@ def _asked(pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any] | None]:
 
 
 def _state(tariff: Mapping[str, Any] | None, stored: Mapping[str, Any] | None) -> State:
+    from ..store.models import SNAPSHOT_NEWS
+
     if tariff is None:
         return "no tariff"
     if stored is None:
         return "new"
-    return "as before" if all(tariff[key] == stored[key] for key in _NEWS) else "changed"
+    return "as before" if all(tariff[key] == stored[key] for key in SNAPSHOT_NEWS) else "changed"
 
 
 def _write(path: Path, snapshots: Sequence[Mapping[str, Any]]) -> int:

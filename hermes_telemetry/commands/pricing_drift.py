@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import strict_json
 from .options import add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def run(namespace: argparse.Namespace) -> int:
             "pairs": [_fields(drift) for drift in drifts],
             "without_snapshot": uncompared,
         }
-        print(json.dumps(report, indent=2))
+        print(strict_json.text(report))
     else:
         _print(drifts, uncompared, written, drifting, apply=namespace.apply)
     return int(drifting > 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import strict_json
 from .options import add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def run(namespace: argparse.Namespace) -> int:
                 for (model, provider), calls in tally.left.most_common()
             ],
         }
-        print(json.dumps(content, indent=2))
+        print(strict_json.text(content))
     else:
         _print(tally, fillable, usd, apply=namespace.apply)
     return int(fillable > 0 and not namespace.apply)

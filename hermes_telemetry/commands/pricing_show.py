@@ -1,4 +1,5 @@
-"""`pricing show`: which price a model has at a provider, who stated it, and what the others say."""
+"""`pricing show`: which price a model has at a provider, who stated it, what the others say, and
+what the ledger's calls were priced at."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .. import strict_json
 from .options import InputError, add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..pricing import Price
-    from ..store.price_history import Snapshot
+    from ..store.price_history import ChargedPrice, Snapshot
     from .options import Commands
 
 _STEPS = (
@@ -35,7 +37,7 @@ def add_parser(actions: Commands) -> None:
     parser = add_command(
         actions,
         "show",
-        does="show the price of a model, which step of the lookup answered, and what others say",
+        does="show the price of a model, where it comes from, and what its calls were priced at",
         example="gemini-2.5-flash --provider google",
         handler=run,
     )
@@ -52,10 +54,13 @@ def add_parser(actions: Commands) -> None:
 
 def run(namespace: argparse.Namespace) -> int:
     """Prints the price; a model without one is told so."""
+    from importlib.util import find_spec
+
     from ..paths import pricing_path
     from ..store.files import db_option
     from ..windows import SYSTEM_CLOCK
     from .price_sources import full_catalog, step_of
+    from .pricing_charged import fields, print_charged
 
     model, provider = namespace.model, namespace.provider
     if not model.strip():
@@ -63,7 +68,8 @@ def run(namespace: argparse.Namespace) -> int:
     now = SYSTEM_CLOCK.now()
     path = ledger_path(namespace)
     # Before the first session there is no ledger.
-    snapshots = _stored(path) if namespace.db or path.exists() else []
+    known = namespace.db or path.exists()
+    snapshots, charged = _stored(path, model, provider) if known else ([], None)
     prices = full_catalog(snapshots, [(model, provider)]).steps(model, provider, now)
     answers = [_fields(step_of(price, model), price) for price in prices]
     answer = answers[0] if answers else None
@@ -76,8 +82,9 @@ def run(namespace: argparse.Namespace) -> int:
             "tiers": _tiers(prices[0]) if prices else [],
             "periods": _periods(prices[0], now) if prices else [],
             "steps": answers,
+            "charged": None if charged is None else [fields(price) for price in charged],
         }
-        print(json.dumps(content, indent=2))
+        print(strict_json.text(content))
         return 0
     name = f"{model} at {provider}" if provider else model
     if answer is None:
@@ -88,30 +95,42 @@ def run(namespace: argparse.Namespace) -> int:
             "then price the calls that are recorded:\n"
             f"  hermes-telemetry pricing fill --apply{db_option(path)}"
         )
+        if find_spec("genai_prices") is None:
+            print(
+                "genai-prices, which knows the list prices of many models, is not installed here"
+                " (extra `prices` of this project)"
+            )
     else:
         _print_price(name, answer, prices[0], now)
     at = f" at {now:%H:%M} UTC" if any(price.periods for price in prices) else ""
     print(f"\nUSD per million tokens (request: per call){at} by each step of the lookup:")
     _print_steps(answers)
+    if charged is not None:
+        print_charged(charged, model, provider, path)
     return 0
 
 
-def _stored(path: Path) -> list[Snapshot]:
-    """The ledger's newest tariffs. They only stand in for the host's, so a price is shown without
-    them too."""
+def _stored(
+    path: Path, model: str, provider: str
+) -> tuple[list[Snapshot], list[ChargedPrice] | None]:
+    """The ledger's newest tariffs, and what its calls were priced at (None if it cannot say). The
+    price of today is shown without either."""
     import sqlite3
     from contextlib import closing
 
     from ..store.files import NotALedgerError
     from ..store.maintenance import OldLedgerError, open_current
-    from ..store.price_history import newest_snapshots
+    from ..store.price_history import charged_prices, newest_snapshots
 
     try:
         with closing(open_current(path)) as ledger:
-            return newest_snapshots(ledger)
+            snapshots = newest_snapshots(ledger)
+            if (charged := charged_prices(ledger, model, provider)) is None:
+                print(f"shown without its calls: {path} has no price record", file=sys.stderr)
+            return snapshots, charged
     except (NotALedgerError, OldLedgerError, sqlite3.Error) as error:
-        print(f"shown without the ledger's tariffs: {error}", file=sys.stderr)
-        return []
+        print(f"shown without the ledger's prices: {error}", file=sys.stderr)
+        return [], None
 
 
 def _rates(price: Price, tier: Any = None) -> dict[str, Any]:

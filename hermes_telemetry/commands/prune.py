@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from .. import strict_json
 from .options import InputError, add_command, add_db_option, ledger_path
 
 if TYPE_CHECKING:
@@ -27,15 +28,17 @@ def add_parser(commands: Commands) -> None:
         "--before",
         metavar="AGE|DATE",
         required=True,
-        help="an age (12h, 90d, 4w), a date (from its first instant here) or an instant",
+        help="an age (12h, 90d, 4w), an instant, or a date or a name such as last-week, before the"
+        " first instant of it here",
     )
     parser.add_argument(
         "--status",
         metavar="CODE",
         action="append",
         default=[],
-        type=_status,
-        help="only attempts with this status code, 'none' for those without one; may be repeated",
+        type=_statuses,
+        help="only attempts with this status code, 'none' for those without one; several as"
+        " 429,500 or by repeating it",
     )
     parser.add_argument(
         "--error-type",
@@ -98,7 +101,7 @@ def run(namespace: argparse.Namespace) -> int:
             "bytes_before": vacuumed.bytes_before if vacuumed else None,
             "bytes_after": vacuumed.bytes_after if vacuumed else None,
         }
-        print(json.dumps(report, indent=2))
+        print(strict_json.text(report))
         return 0
     _print_preview(preview, rule)
     oldest = f", the oldest of {left.oldest_remaining[:19]}Z" if left.oldest_remaining else ""
@@ -122,7 +125,7 @@ def _rule(namespace: argparse.Namespace) -> PruneRule:
     try:
         return PruneRule(
             before=parse_before(namespace.before, SYSTEM_CLOCK.now(), zone),
-            status_codes=tuple(namespace.status),
+            status_codes=tuple(chain.from_iterable(namespace.status)),
             error_types=tuple(namespace.error_type),
             model=namespace.model,
             provider=namespace.provider,
@@ -132,11 +135,11 @@ def _rule(namespace: argparse.Namespace) -> PruneRule:
         raise InputError(str(error)) from error
 
 
-def _status(text: str) -> int | None:
+def _statuses(text: str) -> list[int | None]:
     from ..store.retention import parse_status
 
     try:
-        return parse_status(text)
+        return [parse_status(code) for code in text.split(",")]
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .options import InputError, add_command, add_db_option, ledger_path, screen
+from .. import strict_json
+from . import periods
+from .options import InputError, add_command, add_db_option, ledger_path, nearest, screen
 
 if TYPE_CHECKING:
     from ..reports import Query
@@ -24,7 +24,7 @@ def add_parser(commands: Commands) -> None:
         commands,
         "query",
         does="run a canned query and print its rows",
-        example="cost_by_model --since 2026-07-01 --until 2026-07-31 --json",
+        example="cost_by_model --since last-month --until last-month --json",
         handler=run,
     )
     parser.add_argument("name", metavar="NAME", nargs="?", help="the query; --list names them all")
@@ -35,15 +35,11 @@ def add_parser(commands: Commands) -> None:
         action="append",
         default=[],
         type=_parameter,
-        help="a parameter of the query; may be repeated",
+        help="a parameter of the query (turn_id=…, model=…); may be repeated",
     )
-    parser.add_argument(
-        "--since",
-        help="a date, today, yesterday, an age such as 24h or 7d, an instant or all; short for"
-        " --param since=…",
-    )
-    parser.add_argument("--until", help="likewise; a day is included")
-    parser.add_argument("--profile", help="one profile's runs; likewise")
+    periods.add_bounds(parser)
+    # `hermes` takes every --profile for itself, wherever it stands.
+    parser.add_argument("--profile", "--of-profile", help="one profile's runs")
     parser.add_argument(
         "--sort",
         metavar="COLUMN",
@@ -77,7 +73,8 @@ def run(namespace: argparse.Namespace) -> int:
     if namespace.name is None:
         raise InputError("name a query; --list prints them all")
     if namespace.name not in queries:
-        raise InputError(f"there is no query {namespace.name!r}{_nearest(namespace.name, queries)}")
+        hint = nearest(namespace.name, queries) or "; --list prints them all"
+        raise InputError(f"there is no query {namespace.name!r}{hint}")
     figure = _figure(namespace)
     from . import output
 
@@ -96,7 +93,7 @@ def _figure(namespace: argparse.Namespace) -> Figure:
     from dataclasses import replace
 
     from .. import reports
-    from . import figures, periods
+    from . import figures
 
     path = ledger_path(namespace)
     given = _parameters(namespace)
@@ -159,13 +156,6 @@ def _parameters(namespace: argparse.Namespace) -> dict[str, str]:
     return parameters
 
 
-def _nearest(name: str, queries: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    nearest = get_close_matches(name, list(queries), n=1)
-    return f": did you mean {nearest[0]}?" if nearest else "; --list prints them all"
-
-
 def _print_list(queries: list[Query], *, as_json: bool) -> None:
     if as_json:
         listing = [
@@ -179,7 +169,7 @@ def _print_list(queries: list[Query], *, as_json: bool) -> None:
             }
             for query in queries
         ]
-        print(json.dumps(listing, indent=2))
+        print(strict_json.text(listing))
         return
     width = max(len(query.name) for query in queries)
     for query in queries:

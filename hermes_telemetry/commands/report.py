@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,11 @@ def add_parser(commands: Commands) -> None:
         handler=run,
     )
     parser.add_argument(
-        "--month", metavar="YYYY-MM", type=periods.month, required=True, help="a local month"
+        "--month",
+        metavar="YYYY-MM",
+        type=periods.month,
+        required=True,
+        help="a local month, month (this one) or last-month",
     )
     parser.add_argument(
         "--out",
@@ -44,13 +49,15 @@ def add_parser(commands: Commands) -> None:
 def run(namespace: argparse.Namespace) -> int:
     """Writes the files, none of which may be there, and names them."""
     from ..reports import configured_zone
+    from ..store.spend import has_call_between
     from ..whole_files import write_new
-    from ..windows import SYSTEM_CLOCK, local_day
+    from ..windows import SYSTEM_CLOCK, Window, bound, local_day
     from . import server
     from .figures import asking
 
-    path, month = ledger_path(namespace), namespace.month
+    path = ledger_path(namespace)
     zone, now = configured_zone(database=path), SYSTEM_CLOCK.now()
+    month = periods.first_of(namespace.month, zone)
     if month > local_day(now, zone):
         raise InputError(f"{month:%Y-%m} is yet to come")
     drawing = server.plugin_module("charts.drawing")
@@ -63,6 +70,8 @@ def run(namespace: argparse.Namespace) -> int:
     _require_room([place for place in (out, namespace.png) if place], [out] if out else [])
     with asking(path, zone) as ledger:
         made = report.Report.of_month(ledger, path, month, zone, now)
+        span = Window.month(month, zone)
+        is_empty = not has_call_between(ledger, bound(span.start), bound(span.end))
     files: dict[Path, bytes] = {}
     if out is not None:
         files[out] = made.html(made.pictures()).encode()
@@ -74,6 +83,8 @@ def run(namespace: argparse.Namespace) -> int:
         if not write_new(file, content, _MODE):
             raise InputError(f"{file} was made by somebody else meanwhile")
         print(file)
+    if is_empty:
+        print(f"no call of {month:%Y-%m} is recorded: the review is empty", file=sys.stderr)
     return 0
 
 

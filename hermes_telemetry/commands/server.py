@@ -20,7 +20,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..store.files import open_database
+from ..store.files import NotALedgerError, open_database, open_ledger
 from .options import InputError
 
 # Suggested facets cost a scan per column (1.8 s on a table of a million rows); the time limits
@@ -47,6 +47,11 @@ def serve(files: list[Path], *, host: str, port: int, open_browser: bool) -> Non
     files = list(dict.fromkeys(file.resolve() for file in files))
     for file in files:
         open_database(file).close()
+        try:
+            open_ledger(file).close()
+        except NotALedgerError as error:
+            reason = str(error).removesuffix("; name one")
+            print(f"{reason}; it is served without telemetry pages", file=sys.stderr)
     with closing(_bind(host, port)) as listener:
         datasette = datasette_app.Datasette([str(file) for file in files], settings=_SETTINGS)
         # Without it 1.0 refuses its own login link; 0.65 knows no such attribute and needs none.

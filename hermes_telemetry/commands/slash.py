@@ -52,9 +52,7 @@ def answer(name: str, words: str, profile: str | None) -> str:
 
 def _answer(name: str, words: str, profile: str | None) -> str:
     typed = [name, *_split(words)]
-    namespace, unknown = _parser().parse_known_args(typed)
-    if unknown:
-        raise InputError(f"/{name}: unrecognized arguments: {' '.join(unknown)}")
+    namespace = _parser().parse_args(typed)
     # It is to be copied, and stays one line.
     shell = shlex.join(["hermes", *_profile_option(profile), "telemetry", *_in_a_shell(typed)])
     for option in _OF_THE_SHELL:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .options import InputError, add_command, add_db_option, ledger_path, screen
+from .. import strict_json
+from . import periods
+from .options import InputError, add_command, add_db_option, ledger_path, nearest, screen
 
 if TYPE_CHECKING:
     from datetime import date
@@ -26,7 +28,7 @@ REPORTS = {
     "smells": ("smells",),
     "raw": ("newest_runs",),
 }
-_WINDOWS = ("today", "week", "month")
+_AGE = re.compile("[0-9]+[hdw]")
 _ROWS_IN_CHAT = 12
 
 
@@ -44,7 +46,7 @@ class Asked:
 
 
 def add_parser(commands: Commands) -> None:
-    """`stats [REPORT] [today|week|month] [--from --to] [--profile] [--json|--csv]`."""
+    """`stats [REPORT] [PERIOD] [--since --until] [--profile] [--json|--csv]`."""
     parser = add_command(
         commands,
         "stats",
@@ -53,18 +55,15 @@ def add_parser(commands: Commands) -> None:
         handler=run,
     )
     reports = "|".join(name for name in REPORTS if name != "raw")
-    parser.usage = f"%(prog)s [{reports}|raw N]\n[{'|'.join(_WINDOWS)}] [options]"
+    parser.usage = f"%(prog)s [{reports}|raw N]\n[{'|'.join(periods.PERIODS)}|7d] [options]"
     parser.add_argument(
         "words",
         metavar="WORD",
         nargs="*",
-        help="a report (default: summary; raw N: the N newest runs) and a window of local days, "
-        "week = from Monday (default: the 30 days up to today)",
+        help="a report (default: summary; raw N: the N newest runs) and a period: local days (a"
+        " week begins on Monday) or an age such as 7d (default: the 30 days up to today)",
     )
-    parser.add_argument(
-        "--from", dest="since", help="a date, yesterday, an age such as 7d, an instant or all"
-    )
-    parser.add_argument("--to", dest="until", help="likewise; a day is included")
+    periods.add_bounds(parser)
     # `hermes` takes every --profile for itself, wherever it stands.
     parser.add_argument("--profile", "--of-profile", help="one profile's runs")
     shapes = parser.add_mutually_exclusive_group()
@@ -79,14 +78,13 @@ def run(namespace: argparse.Namespace) -> int:
     from ..windows import SYSTEM_CLOCK, local_day
     from . import output, zeros
     from .figures import ask, asking
-    from .periods import require_window
 
     path = ledger_path(namespace)
     zone = configured_zone(database=path)
     asked = _asked(namespace, local_day(SYSTEM_CLOCK.now(), zone))
     parameters = {"since": asked.since, "until": asked.until, "profile": namespace.profile or ""}
     own = {"runs": asked.runs} if asked.report == "raw" else {}
-    require_window(parameters, zone)
+    periods.require_window(parameters, zone)
     with asking(path, zone) as ledger:
         figures = [ask(ledger, path, name, parameters | own) for name in REPORTS[asked.report]]
         shown = screen(namespace)
@@ -99,48 +97,50 @@ def run(namespace: argparse.Namespace) -> int:
                 "timezone": zone,
                 "figures": {figure.query.name: figure.objects() for figure in figures},
             }
-            shown.to.write(json.dumps(content, indent=2) + "\n")
+            shown.to.write(strict_json.text(content) + "\n")
         elif namespace.csv:
             output.write_csv(shown.to, figures[0].columns, figures[0].rows)
         else:
             _print_title(shown, asked, namespace.profile, zone, figures[0])
             for figure in figures:
                 _print(shown, figure)
-            if any("usd" in figure.query.units.values() for figure in figures):
+            # The jobs' own costs say nothing of what others cost.
+            if asked.report != "cron" and any(
+                "usd" in figure.query.units.values() for figure in figures
+            ):
                 zeros.say_why(shown, ledger, path, parameters)
     return 0
 
 
 def _asked(namespace: argparse.Namespace, today: date) -> Asked:
+    from ..windows import named_days
+
     report: str | None = None
     window: str | None = None
     runs = ""
     for word in namespace.words:
         if word in REPORTS and report is None:
             report = word
-        elif word in _WINDOWS and window is None:
+        elif (word in periods.PERIODS or _AGE.fullmatch(word)) and window is None:
             window = word
         elif report == "raw" and not runs and word.isdecimal():
             runs = word
         else:
+            known = (*REPORTS, *periods.PERIODS)
+            hint = "" if word in known else nearest(word, known)
+            if hint:
+                raise InputError(f"{word!r} is not understood here{hint}")
             raise InputError(
                 f"{word!r} is not understood here: name a report ({', '.join(REPORTS)}; a number"
-                f" of runs behind raw) and a window ({', '.join(_WINDOWS)}), each once"
+                f" of runs behind raw) and a period ({', '.join(periods.PERIODS)}, 7d), each once"
             )
     since, until = namespace.since or "", namespace.until or ""
     if window is not None:
         if since or until:
-            raise InputError(f"name {window} or --from and --to, not both")
-        since, until = _first_day(window, today).isoformat(), today.isoformat()
+            raise InputError(f"name {window} or --since and --until, not both")
+        days = named_days(window, today)
+        since, until = (day.isoformat() for day in days) if days else (window, "")
     return Asked(report or "summary", runs, since, until)
-
-
-def _first_day(window: str, today: date) -> date:
-    from datetime import timedelta
-
-    if window == "month":
-        return today.replace(day=1)
-    return today - timedelta(days=today.weekday() if window == "week" else 0)
 
 
 def _print_title(
@@ -159,6 +159,8 @@ def _window(asked: Asked, usual: str) -> str:
         return since
     if since.lower() == "all":
         return f"all up to {until}" if until else "all"
+    if _AGE.fullmatch(since) and not until:
+        return f"last {since}"
     if since:
         return f"{since} to {until or 'now'}"
     return f"{usual} up to {until}" if until else f"last {usual}"

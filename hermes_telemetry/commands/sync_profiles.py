@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import strict_json
 from .options import InputError, add_command
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def run(namespace: argparse.Namespace) -> int:
             "applied": namespace.apply,
             "profiles": [asdict(profile) for profile in profiles],
         }
-        print(json.dumps(report, indent=2))
+        print(strict_json.text(report))
         return 0
     for profile in profiles:
         print(f"{profile.name}: {profile.state}, records into {Path(profile.home) / 'telemetry'}")

@@ -21,7 +21,7 @@ from .cost import Usage, cost_of
 from .entries import ROUTER, Entry, Multipliers, minute_of
 from .files import PriceBook, PriceFile, builtin_book
 from .ids import is_free_id, is_variant
-from .price import ZERO, Basis, Price, PriceRecord, Rates
+from .price import ZERO, Price, PriceRecord, Rates
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +29,16 @@ logger = logging.getLogger(__name__)
 TariffLookup = Callable[[str, str, Multipliers], Price | None]
 # The same, with the time of the call: what the host charged then.
 TariffHistory = Callable[[str, str, Multipliers, datetime], Price | None]
+# (model, provider) -> True while the host's answer is still to come.
+TariffAwaited = Callable[[str, str], bool]
 
 _MOST_REMEMBERED = 4096
+
+_NO_PRICE = "has no price that is known: its calls stay without a cost"
+_NO_PRICE_YET = (
+    "has no price yet, it is still being looked up: calls until then stay without a cost"
+    " (`hermes-telemetry pricing fill --apply` prices them)"
+)
 
 
 class Estimate(NamedTuple):
@@ -51,17 +59,19 @@ class Catalog:
         *,
         clock: Clock = SYSTEM_CLOCK,
         tariff: TariffLookup | None = None,
+        tariff_awaited: TariffAwaited = lambda model, provider: False,
         history: TariffHistory | None = None,
         catalogue: Catalogue | None = None,
     ) -> None:
         self._clock = clock
         self._file = PriceFile(pricing_path(home), clock)
         self._tariff = tariff
+        self._tariff_awaited = tariff_awaited
         self._history = history
         self._catalogue = catalogue or Catalogue(clock=clock)
         # Answers hold for one state of the file, so the two are replaced together.
         self._answers: tuple[PriceBook | None, dict[tuple[str, str], _Answer]] = (None, {})
-        self._warned: set[tuple[str, str, Basis | None]] = set()
+        self._warned: set[tuple[str, str, str]] = set()
 
     def warm(self) -> None:
         """Reads the price files now (a tenth of a second for a router's thousand models), for a
@@ -92,6 +102,11 @@ class Catalog:
         if answer.explicit:
             return answer.explicit[0]
         price = next(self._steps(answer, model, provider, at), None)
+        if price is None and not self._is_awaited(model, provider):
+            if (model, provider, _NO_PRICE) in self._warned:
+                return None
+            # An answer that came since the steps looked for it counts, and belies the warning.
+            price = next(self._steps(answer, model, provider, at), None)
         if price is None or price.basis == "assumed":
             self._warn(model, provider, price)
         return price
@@ -176,24 +191,19 @@ class Catalog:
                 answer = answers[key] = _resolve_pricing(book, model, provider, at)
         return answer
 
+    def _is_awaited(self, model: str, provider: str) -> bool:
+        return self._tariff_awaited(model, provider) or self._catalogue.is_asking(model, provider)
+
     def _warn(self, model: str, provider: str, price: Price | None) -> None:
-        key = (model, provider, None if price is None else price.basis)
+        if price is not None:
+            message = f"is priced by an entry of source {price.source!r}: an assumption"
+        else:
+            message = _NO_PRICE_YET if self._is_awaited(model, provider) else _NO_PRICE
+        key = (model, provider, message)
         if key in self._warned or len(self._warned) >= _MOST_REMEMBERED:
             return
         self._warned.add(key)
-        if price is None:
-            logger.warning(
-                "no price is known for model %r at provider %r: its calls stay without a cost",
-                model,
-                provider,
-            )
-        else:
-            logger.warning(
-                "model %r at provider %r is priced by an entry of source %r: an assumption",
-                model,
-                provider,
-                price.source,
-            )
+        logger.warning("model %r at provider %r %s", model, provider, message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,13 @@ from importlib import import_module
 from typing import Any
 
 from ..windows import SYSTEM_CLOCK, Clock
+from .asking import SECONDS_WAITED, Question, Questions
 from .entries import Multipliers, Quote, minute_of
 from .ids import is_variant
 from .price import ZERO, Price, When
 
 logger = logging.getLogger(__name__)
 
-SECONDS_WAITED = 0.1
-_POLL_S = 0.001
 _MOST_REMEMBERED = 1024
 
 # The host's names of providers, where the catalogue has another word. Plans and resellers are
@@ -60,13 +59,13 @@ class Catalogue:
         load: Callable[[], Any] = _imported,
     ) -> None:
         self._clock = clock
-        self._wait = wait
         self._load = load
-        self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._loaded = False
         self._package: Any = None
-        self._questions: dict[tuple[str, str], _Question] = {}
+        self._questions: Questions[_Question] = Questions(
+            "telemetry-catalogue", _MOST_REMEMBERED, clock, wait
+        )
 
     def begin(self, model: str, provider: str) -> None:
         """Looks a model up in a thread, which imports the package if it is the first to. Returns
@@ -85,11 +84,7 @@ class Catalogue:
         is none, or no answer yet. ``waited`` seconds were spent already of what a call may wait.
         """
         question = self._question(model, provider)
-        if not question.answered:
-            if question.wait_until is None:
-                question.wait_until = self._clock.monotonic() + self._wait - waited
-            while not question.answered and self._clock.monotonic() < question.wait_until:
-                self._clock.sleep(_POLL_S)
+        self._questions.wait_for(question, waited)
         if question.found is None:
             return None
         at = at or self._clock.now()
@@ -101,34 +96,19 @@ class Catalogue:
             priced = question.priced = (asked, _price(question, at, fill))
         return priced[1]
 
-    def _question(self, model: str, provider: str) -> _Question:
-        key = (model.strip().lower(), provider.strip().lower())
-        with self._lock:
-            question = self._questions.get(key)
-            if question is not None:
-                return question
-            if len(self._questions) >= _MOST_REMEMBERED:
-                # The oldest: the dictionary keeps the order of asking.
-                del self._questions[next(iter(self._questions))]
-            question = self._questions[key] = _Question(*key)
-        try:
-            threading.Thread(
-                target=self._answer, args=(question,), name="telemetry-catalogue", daemon=True
-            ).start()
-        except RuntimeError:  # the interpreter is going down
-            question.answered = True
-        return question
+    def is_asking(self, model: str, provider: str) -> bool:
+        """True while the answer to a question that was begun is still to come."""
+        question = self._questions.get(_key(model, provider))
+        return question is not None and not question.answered
 
-    def _answer(self, question: _Question) -> None:
-        try:
-            package = self._opened()
-            if package is not None:
-                question.found = _find(package, question.model, question.provider)
-        except Exception as fault:
-            logger.debug("genai-prices does not know %r: %s", question.model, type(fault).__name__)
-        finally:
-            # Last, for who sees it takes what is there for the answer, a miss too.
-            question.answered = True
+    def _question(self, model: str, provider: str) -> _Question:
+        key = _key(model, provider)
+        return self._questions.ask(key, lambda former: _Question(*key), self._find)
+
+    def _find(self, question: _Question) -> None:
+        package = self._opened()
+        if package is not None:
+            question.found = _find(package, question.model, question.provider)
 
     def _opened(self) -> Any:
         """The package; None if it cannot be had."""
@@ -146,7 +126,7 @@ class Catalogue:
 
 
 @dataclass(slots=True)
-class _Question:
+class _Question(Question):
     """``found`` is the package's entry of the model, None while or where it has none; ``priced``
     its price in the minute that was asked for last.
     """
@@ -154,9 +134,11 @@ class _Question:
     model: str
     provider: str
     found: Any = None
-    answered: bool = False
-    wait_until: float | None = None
     priced: tuple[tuple[int, Multipliers], Price | None] | None = None
+
+
+def _key(model: str, provider: str) -> tuple[str, str]:
+    return model.strip().lower(), provider.strip().lower()
 
 
 def _price(question: _Question, at: datetime, fill: Multipliers) -> Price | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal, localcontext
 from typing import Any, NamedTuple
 
+from ..payloads.values import COUNT_LIMIT, count, each, get, number
 from .price import Price
 
 logger = logging.getLogger(__name__)
@@ -14,9 +15,6 @@ logger = logging.getLogger(__name__)
 _MILLION = Decimal(1_000_000)
 # Own context: another plugin in this process may have lowered the precision or set traps.
 _EXACT = Context(prec=60)
-# No model reads a trillion tokens in a call; such a count is a fault, and SQLite cannot hold
-# integers of any size.
-_MAX_COUNT = 10**12
 
 _FIELDS = (
     "input_tokens",
@@ -56,23 +54,20 @@ def usage_from_host(usage: Mapping[str, Any] | None) -> Usage | None:
     """
     if type(usage) is not dict and not isinstance(usage, Mapping):
         return None
-    stated = [usage.get(name) for name in _FIELDS]
+    stated = each(usage, _FIELDS)
     # The host subtracts the cache classes from the provider's prompt count. Below zero, that count
     # excluded them already, so it is itself the uncached input.
     inferred = False
     if _is_negative(stated[0]):
-        prompt = _valid_count(usage.get("prompt_tokens"))
+        prompt = count(get(usage, "prompt_tokens"))
         if prompt is not None:
             stated[0], inferred = prompt, True
-    counts = [
-        value if type(value) is int and 0 <= value <= _MAX_COUNT else _valid_count(value)
-        for value in stated
-    ]
+    counts = list(map(count, stated))
     if None in counts:
         _report(stated, counts)
         if counts.count(None) == len(counts):
             return None
-    tokens_in, tokens_out, cache_read, cache_write, reasoning = [count or 0 for count in counts]
+    tokens_in, tokens_out, cache_read, cache_write, reasoning = [tokens or 0 for tokens in counts]
     return Usage(tokens_in, tokens_out, cache_read, cache_write, reasoning, inferred)
 
 
@@ -96,23 +91,15 @@ def cost_of(usage: Usage, price: Price) -> tuple[Decimal, int | None]:
 
 
 def _report(stated: Sequence[Any], counts: Sequence[int | None]) -> None:
-    for name, value, count in zip(_FIELDS, stated, counts, strict=True):
-        if count is None and value is not None and name not in _reported:
+    for name, value, tokens in zip(_FIELDS, stated, counts, strict=True):
+        if tokens is None and value is not None and name not in _reported:
             _reported.add(name)
             logger.warning("usage field %s holds no token count (%s): 0", name, _fault(value))
 
 
-def _valid_count(value: Any) -> int | None:
-    # type() rather than isinstance: a bool is an int to Python, but no count of tokens.
-    if type(value) is int:
-        return value if 0 <= value <= _MAX_COUNT else None
-    if isinstance(value, float) and 0.0 <= value <= _MAX_COUNT:  # false for nan and inf
-        return int(value)
-    return None
-
-
 def _is_negative(value: Any) -> bool:
-    return isinstance(value, (int, float)) and -_MAX_COUNT <= value < 0
+    exact = number(value)
+    return exact is not None and -COUNT_LIMIT <= exact < 0
 
 
 def _fault(value: Any) -> str:

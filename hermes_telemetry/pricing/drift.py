@@ -12,8 +12,9 @@ from ..windows import parse_timestamp
 from ..yaml_files.editing import set_keys
 from .catalog import Catalog
 from .editing import edit_pricing
-from .entries import ROUTER, charged_apart
+from .entries import ROUTER
 from .files import builtin_book, load_mapping
+from .tariffs import snapshot_rates
 
 THRESHOLD = 0.01
 SOURCE = "core-snapshot"
@@ -134,13 +135,5 @@ def _with_providers(former: Mapping[Any, Any], rows: Iterable[Mapping[str, Any]]
 
 
 def _merged(former: Mapping[Any, Any], row: Mapping[str, Any]) -> dict[Any, Any]:
-    stated = {
-        "input": row["input_cost_per_million"],
-        "output": row["output_cost_per_million"],
-        "cache_read": row["cache_read_cost_per_million"],
-        "cache_write": row["cache_write_cost_per_million"],
-        "request": row["request_cost"],
-    }
     kept = {key: value for key, value in former.items() if key != "_estimated_price"}
-    rates = charged_apart({key: rate for key, rate in stated.items() if rate is not None})
-    return {**kept, **rates, "_source": SOURCE}
+    return {**kept, **snapshot_rates(row), "_source": SOURCE}

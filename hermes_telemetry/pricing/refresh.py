@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..paths import pricing_path
+from ..paths import pricing_path, refresh_mark_path
 from ..windows import SYSTEM_CLOCK, Clock, timestamp
 from ..yaml_files.editing import locked, set_keys
 from .editing import edit_pricing, is_writable_id
@@ -120,7 +120,7 @@ def _claim(home: Path, clock: Clock) -> bool:
     home.mkdir(parents=True, exist_ok=True)
     with locked(home / ".pricing.lock"):
         try:
-            age = clock.now().timestamp() - (home / ".pricing_refresh").stat().st_mtime
+            age = clock.now().timestamp() - refresh_mark_path(home).stat().st_mtime
         except FileNotFoundError:
             age = SECONDS_BETWEEN
         # A mark from the future is a clock that was put back.
@@ -133,7 +133,7 @@ def _claim(home: Path, clock: Clock) -> bool:
 def _mark(home: Path, clock: Clock, age: float = 0.0) -> None:
     """Notes a refresh as of ``age`` seconds ago: what is left of a day passes before the next."""
     home.mkdir(parents=True, exist_ok=True)
-    marker = home / ".pricing_refresh"
+    marker = refresh_mark_path(home)
     marker.touch()
     at = clock.now().timestamp() - age
     os.utime(marker, (at, at))

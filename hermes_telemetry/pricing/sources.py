@@ -207,7 +207,7 @@ def within(deadline: float, action: Callable[[], T]) -> T:
         except BaseException as error:
             fault.append(error)
 
-    worker = threading.Thread(target=work, name="telemetry-prices", daemon=True)
+    worker = threading.Thread(target=work, name="telemetry-price-list", daemon=True)
     worker.start()
     worker.join(deadline)
     if worker.is_alive():

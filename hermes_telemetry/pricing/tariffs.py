@@ -1,31 +1,35 @@
-"""The host's own tariff for a (provider, model), asked before the first call has ended.
-
-The host may need seconds and the network for it. So the question is asked in a thread when a
-request begins, and the hook that records the call waits a tenth of a second for the answer at most.
+"""The host's own tariff for a (provider, model), asked before the first call has ended, since the
+host may need seconds and the network for it.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..windows import SYSTEM_CLOCK, Clock, timestamp
+from .asking import SECONDS_WAITED, Question, Questions
 from .entries import Multipliers, Quote, charged_apart
 from .ids import undated
 from .price import ZERO, Price
 
-logger = logging.getLogger(__name__)
-
 SECONDS_VALID = 6 * 3600
-SECONDS_WAITED = 0.1
-_POLL_S = 0.001
 _MOST_REMEMBERED = 512
 
 Snapshot = dict[str, str | float | None]
+
+
+# The columns of a snapshot by the names that rates have in a price file.
+_SNAPSHOT_RATES = {
+    "input": "input_cost_per_million",
+    "output": "output_cost_per_million",
+    "cache_read": "cache_read_cost_per_million",
+    "cache_write": "cache_write_cost_per_million",
+    "request": "request_cost",
+}
 
 
 class HostTariff(Protocol):
@@ -71,9 +75,10 @@ class Tariffs:
     ) -> None:
         self._resolve = resolve
         self._clock = clock
-        self._wait = wait
-        self._lock = threading.Lock()
-        self._questions: dict[tuple[str, str], _Question] = {}
+        self._taking = threading.Lock()
+        self._questions: Questions[_Question] = Questions(
+            "telemetry-tariff", _MOST_REMEMBERED, clock, wait
+        )
 
     def begin(
         self,
@@ -92,11 +97,8 @@ class Tariffs:
         ``fill`` gives the cache rates that the host does not state.
         """
         question = self._question(model, provider, None, None)
-        if not question.answered and question.known is None:
-            if question.wait_until is None:
-                question.wait_until = self._clock.monotonic() + self._wait
-            while not question.answered and self._clock.monotonic() < question.wait_until:
-                self._clock.sleep(_POLL_S)
+        if question.known is None:
+            self._questions.wait_for(question)
         known = question.known
         if known is None:
             return None
@@ -106,78 +108,61 @@ class Tariffs:
             priced = question.priced = (known, fill, price)
         return priced[2]
 
+    def is_asking(self, model: str, provider: str) -> bool:
+        """True while the answer to a question that was begun is still to come."""
+        question = self._questions.get((provider, model))
+        return question is not None and not question.answered
+
     def take_snapshot(self, model: str | None, provider: str | None) -> Snapshot | None:
         """The fields of a ``pricing_snapshots`` row for an answer that was not taken yet; later
         and for other answers None. Writing it is the caller's, as is leaving out a repetition."""
         question = self._questions.get((provider or "", model or ""))
         if question is None or question.snapshot is None:
             return None
-        with self._lock:
+        with self._taking:
             snapshot, question.snapshot = question.snapshot, None
         return snapshot
 
     def _question(
         self, model: str, provider: str, base_url: str | None, api_mode: str | None
     ) -> _Question:
-        key = (provider, model)
-        question = self._questions.get(key)
         now = self._clock.monotonic()
-        if question is not None and now - question.asked_at < SECONDS_VALID:
-            return question
-        with self._lock:
-            question = self._questions.get(key)
-            if question is not None and now - question.asked_at < SECONDS_VALID:
-                return question
-            if len(self._questions) >= _MOST_REMEMBERED:
-                # The oldest: the dictionary keeps the order of asking.
-                del self._questions[next(iter(self._questions))]
-            self._questions.pop(key, None)
+        return self._questions.ask(
+            (provider, model),
             # Until the host has answered again its former answer holds.
-            known = None if question is None else question.known
-            question = _Question(model, provider, now, known)
-            self._questions[key] = question
-        try:
-            threading.Thread(
-                target=self._ask,
-                args=(question, base_url, api_mode),
-                name="telemetry-tariff",
-                daemon=True,
-            ).start()
-        except RuntimeError:  # the interpreter is going down
-            question.answered = True
-        return question
+            lambda former: _Question(
+                model, provider, now, None if former is None else former.known
+            ),
+            lambda question: self._find(question, base_url, api_mode),
+            lambda question: now - question.asked_at < SECONDS_VALID,
+        )
 
-    def _ask(self, question: _Question, base_url: str | None, api_mode: str | None) -> None:
-        try:
-            for model in _spellings(question.model):
-                tariff = self._resolve(model, question.provider, base_url)
-                quote = None if tariff is None else _quote(tariff)
-                if tariff is None or quote is None:
-                    continue
-                question.snapshot = {
-                    "provider": question.provider,
-                    "model": question.model,
-                    "input_cost_per_million": float(quote.input),
-                    "output_cost_per_million": float(quote.output),
-                    "cache_read_cost_per_million": _float(quote.cache_read),
-                    "cache_write_cost_per_million": _float(quote.cache_write),
-                    "request_cost": _float(tariff.request),
-                    "source": tariff.source,
-                    "source_url": tariff.source_url,
-                    "pricing_version": tariff.pricing_version,
-                    "fetched_at": tariff.fetched_at,
-                    "captured_at": timestamp(self._clock.now()),
-                    "base_url": base_url,
-                    "api_mode": api_mode,
-                    "resolved_model": None if model == question.model else model,
-                }
-                # Last, for who sees it may take the snapshot at once.
-                question.known = _Known(quote, tariff.source, model)
-                return
-        except Exception as fault:
-            logger.debug("the host's tariff is not to be had: %s", type(fault).__name__)
-        finally:
-            question.answered = True
+    def _find(self, question: _Question, base_url: str | None, api_mode: str | None) -> None:
+        for model in _spellings(question.model):
+            tariff = self._resolve(model, question.provider, base_url)
+            quote = None if tariff is None else _quote(tariff)
+            if tariff is None or quote is None:
+                continue
+            question.snapshot = {
+                "provider": question.provider,
+                "model": question.model,
+                "input_cost_per_million": float(quote.input),
+                "output_cost_per_million": float(quote.output),
+                "cache_read_cost_per_million": _float(quote.cache_read),
+                "cache_write_cost_per_million": _float(quote.cache_write),
+                "request_cost": _float(tariff.request),
+                "source": tariff.source,
+                "source_url": tariff.source_url,
+                "pricing_version": tariff.pricing_version,
+                "fetched_at": tariff.fetched_at,
+                "captured_at": timestamp(self._clock.now()),
+                "base_url": base_url,
+                "api_mode": api_mode,
+                "resolved_model": None if model == question.model else model,
+            }
+            # Last, for who sees it may take the snapshot at once.
+            question.known = _Known(quote, tariff.source, model)
+            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +173,19 @@ class _Known:
 
 
 @dataclass(slots=True)
-class _Question:
+class _Question(Question):
     model: str
     provider: str
     asked_at: float
     known: _Known | None = None
-    answered: bool = False
-    wait_until: float | None = None
     snapshot: Snapshot | None = None
     priced: tuple[_Known, Multipliers, Price] | None = None
+
+
+def snapshot_rates(row: Mapping[str, Any]) -> dict[str, float]:
+    """The rates that a row of ``pricing_snapshots`` states, by their names in a price file."""
+    stated = {name: row[column] for name, column in _SNAPSHOT_RATES.items()}
+    return charged_apart({name: rate for name, rate in stated.items() if rate is not None})
 
 
 def _spellings(model: str) -> list[str]:

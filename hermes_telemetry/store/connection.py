@@ -17,6 +17,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,36 @@ class LedgerConnection(sqlite3.Connection):
         self.not_free.clear()
 
 
+class _Held:
+    """A thread's connection, which is closed when the thread ends.
+
+    Python's own closes when garbage is collected, for it is in a cycle with its statements: in a
+    large process that is hundreds of threads later, each with two open files and its pages.
+    """
+
+    def __init__(self, conn: LedgerConnection) -> None:
+        self.conn = conn
+        self._process = os.getpid()
+
+    def __del__(self) -> None:
+        if os.getpid() != self._process:  # the threads that a forked child lacks end in it, too
+            leave_behind(self.conn)
+            return
+        with held_off, suppress(sqlite3.Error):  # of another thread's, as the process ends
+            self.conn.close()
+
+
 class _Local(threading.local):
-    conn: LedgerConnection | None = None
+    held: _Held | None = None
     identity: tuple[int, int] | None = None
+
+    @property
+    def conn(self) -> LedgerConnection | None:
+        return None if self.held is None else self.held.conn
+
+    @conn.setter
+    def conn(self, conn: LedgerConnection | None) -> None:
+        self.held = None if conn is None else _Held(conn)
 
 
 _POISON = (

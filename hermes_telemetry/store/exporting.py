@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from .extras import VIEWS
+from .extras import VIEWS, names
 
 _SINCE = {
     # A run that began earlier belongs to what is exported of it.
@@ -43,7 +43,7 @@ def selects(conn: sqlite3.Connection) -> dict[str, str]:
 
     A view sums up those calls that are exported, also in a file that lacks it.
     """
-    there = {name for (name,) in conn.execute("select name from sqlite_master")}
+    there = names(conn)
     tables = {
         table: f"select * from {table} where {_SINCE.get(table, 'true')} order by rowid"
         for table in TABLES

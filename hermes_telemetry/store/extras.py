@@ -60,6 +60,8 @@ SPEED_INDEXES = {
     "idx_speed_calls_preset": "llm_calls(ts) where moa_preset > ''",
     "idx_speed_edges_started": "subagent_edges(started_at)",
     "idx_speed_edges_turn": "subagent_edges(parent_turn_id)",
+    "idx_speed_runs_subagents": "runs(platform, started_at, session_id)"
+    " where platform = 'subagent'",
 }
 
 _SUMS = """
@@ -97,7 +99,8 @@ VIEWS = {
 }
 
 
-def _names(conn: sqlite3.Connection) -> set[str]:
+def names(conn: sqlite3.Connection) -> set[str]:
+    """What is in a file: the names of its tables, indexes and views."""
     return {row[0] for row in conn.execute("select name from sqlite_master")}
 
 
@@ -113,9 +116,14 @@ def _run(
             conn.execute(statement)
 
 
+def has_price_record(conn: sqlite3.Connection) -> bool:
+    """False for a ledger that only other programs have written."""
+    return names(conn) >= {"prices_used", "idx_prices_used", "llm_call_prices"}
+
+
 def ensure_price_record(conn: sqlite3.Connection, begin: Begin = begin_immediate) -> None:
     """Create the two tables of the price record where they are missing (cheap)."""
-    if not {"prices_used", "idx_prices_used", "llm_call_prices"} <= _names(conn):
+    if not has_price_record(conn):
         _run(conn, list(_PRICE_RECORD), begin)
 
 
@@ -124,7 +132,7 @@ def ensure_speed(conn: sqlite3.Connection, begin: Begin = begin_immediate) -> No
 
     On a ledger of a million calls the indexes take some seconds: one transaction for each.
     """
-    present = _names(conn)
+    present = names(conn)
     for name, target in SPEED_INDEXES.items():
         if name not in present:
             _run(conn, [f"create index if not exists {name} on {target}"], begin)

@@ -75,7 +75,13 @@ def _missing(path: Path) -> str:
     if path.is_dir():
         return f"{path} is a folder: name a ledger in it"
     usual = path == database_path()
-    advice = "the host makes it with its first turn" if usual else "name a ledger that is there"
+    # HERMES_TELEMETRY_HOME is the folder above the one called telemetry.
+    if usual and path.parent.parent.name == path.parent.name:
+        advice = f"set HERMES_TELEMETRY_HOME to {path.parents[2]}, the folder above telemetry"
+    elif usual:
+        advice = "Hermes makes it with its first turn; another one is named by --db FILE"
+    else:
+        advice = "name a ledger that is there"
     return f"there is no file {path}: {advice}"
 
 

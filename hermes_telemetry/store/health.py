@@ -179,7 +179,7 @@ def _schema(opened: _Opened) -> Iterator[Finding]:
 
 
 def _speed(opened: _Opened) -> Iterator[Finding]:
-    there = {row[0] for row in opened.conn.execute("select name from sqlite_master")}
+    there = extras.names(opened.conn)
     missing = (extras.SPEED_INDEXES.keys() | extras.VIEWS.keys()) - there
     if missing:
         yield Finding(

@@ -77,7 +77,10 @@ def open_writable(path: Path) -> sqlite3.Connection:
         path.resolve().as_uri() + "?mode=rw", uri=True, timeout=0, isolation_level=None
     )
     try:
-        conn.execute("pragma synchronous = normal")
+        # What reads first meets whoever recovers the log of a killed process, or moves it in as
+        # the last to leave. From then on the log is in our hands, too.
+        deadline = SYSTEM_CLOCK.monotonic() + PATIENCE_S
+        patiently(SYSTEM_CLOCK, deadline, lambda: conn.execute("pragma synchronous = normal"))
         require_current(conn, path)
     except BaseException:
         conn.close()

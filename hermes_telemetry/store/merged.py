@@ -103,7 +103,7 @@ def ensure_marks(conn: sqlite3.Connection) -> None:
     """
     for statement in _TABLES:
         conn.execute(statement)
-    if "schema_version" in {name for (name,) in conn.execute("select name from sqlite_master")}:
+    if "schema_version" in extras.names(conn):
         conn.execute(
             "insert or ignore into merged_ledgers select 0, version, applied_at from schema_version"
         )

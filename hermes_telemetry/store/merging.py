@@ -16,7 +16,6 @@ from tempfile import TemporaryDirectory
 
 from ..windows import SYSTEM_CLOCK
 from . import extras, merge_alerts, merge_facts, merge_names, migrations
-from .files import open_ledger
 from .locking import Transaction, begin_patiently, is_busy
 from .maintenance import open_writable
 from .merged import MARKED, copy_up_to_date, ensure_marks, make_temporary, shared_columns
@@ -69,8 +68,9 @@ class Total:
 
 
 def total(path: Path) -> Total:
-    """All that was ever recorded. Raises NotALedgerError."""
-    with closing(open_ledger(path)) as conn:
+    """All that was ever recorded. Raises NotALedgerError or OldLedgerError."""
+    # By a connection that may write: the last one that reads only leaves the log and its index.
+    with closing(open_writable(path)) as conn:
         return Total(
             *conn.execute(
                 "select count(*), count(*) - count(cost_usd), total(cost_usd) from llm_calls"
@@ -150,7 +150,7 @@ def _make(out: Path) -> None:
 def _remove_empty(out: Path) -> None:
     with closing(sqlite3.connect(out, timeout=30)) as conn:
         # Another merge into the same new file may have come further.
-        tables = {name for (name,) in conn.execute("select name from sqlite_master")}
+        tables = extras.names(conn)
         if any(
             conn.execute(f"select exists (select 1 from {table})").fetchone()[0]
             for table in TABLES

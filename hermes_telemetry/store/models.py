@@ -216,6 +216,44 @@ def _has_flipped(conn: sqlite3.Connection, model: str, provider: str) -> bool:
     return row is not None
 
 
+SNAPSHOT_NEWS = (
+    "input_cost_per_million",
+    "output_cost_per_million",
+    "cache_read_cost_per_million",
+    "cache_write_cost_per_million",
+    "request_cost",
+    "source",
+    "pricing_version",
+)
+"""The columns that make a tariff another one than the newest of its model and provider."""
+
+_NEWS_OF_A_TARIFF = f"""
+    insert into pricing_snapshots (
+        provider, model, input_cost_per_million, output_cost_per_million,
+        cache_read_cost_per_million, cache_write_cost_per_million, request_cost,
+        source, source_url, pricing_version, fetched_at, captured_at, base_url, api_mode,
+        resolved_model
+    )
+    select
+        :provider, :model, :input_cost_per_million, :output_cost_per_million,
+        :cache_read_cost_per_million, :cache_write_cost_per_million, :request_cost,
+        :source, :source_url, :pricing_version, :fetched_at, :captured_at, :base_url, :api_mode,
+        :resolved_model
+    where not exists (
+        select 1
+        from (
+            select *
+            from pricing_snapshots
+            where provider = :provider
+              and model = :model
+            order by id desc
+            limit 1
+        )
+        where {" and ".join(f"{column} is :{column}" for column in SNAPSHOT_NEWS)}
+    )
+"""
+
+
 def record_pricing_snapshot(
     conn: sqlite3.Connection,
     *,
@@ -239,51 +277,22 @@ def record_pricing_snapshot(
 
     Nothing is written where rates, source and version are those of the pair's newest row.
     """
-    fields = (
-        provider,
-        model,
-        input_cost_per_million,
-        output_cost_per_million,
-        cache_read_cost_per_million,
-        cache_write_cost_per_million,
-        request_cost,
-        source,
-        source_url,
-        pricing_version,
-        fetched_at,
-        captured_at,
-        base_url,
-        api_mode,
-        resolved_model,
-    )
-    cursor = conn.execute(
-        """
-        insert into pricing_snapshots (
-            provider, model, input_cost_per_million, output_cost_per_million,
-            cache_read_cost_per_million, cache_write_cost_per_million, request_cost,
-            source, source_url, pricing_version, fetched_at, captured_at, base_url, api_mode,
-            resolved_model
-        )
-        select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
-        where not exists (
-            select 1
-            from (
-                select *
-                from pricing_snapshots
-                where provider = ?1
-                  and model = ?2
-                order by id desc
-                limit 1
-            )
-            where input_cost_per_million is ?3
-              and output_cost_per_million is ?4
-              and cache_read_cost_per_million is ?5
-              and cache_write_cost_per_million is ?6
-              and request_cost is ?7
-              and source is ?8
-              and pricing_version is ?10
-        )
-        """,
-        fields,
-    )
+    fields = {
+        "provider": provider,
+        "model": model,
+        "input_cost_per_million": input_cost_per_million,
+        "output_cost_per_million": output_cost_per_million,
+        "cache_read_cost_per_million": cache_read_cost_per_million,
+        "cache_write_cost_per_million": cache_write_cost_per_million,
+        "request_cost": request_cost,
+        "source": source,
+        "source_url": source_url,
+        "pricing_version": pricing_version,
+        "fetched_at": fetched_at,
+        "captured_at": captured_at,
+        "base_url": base_url,
+        "api_mode": api_mode,
+        "resolved_model": resolved_model,
+    }
+    cursor = conn.execute(_NEWS_OF_A_TARIFF, fields)
     return cursor.rowcount == 1

@@ -1,4 +1,5 @@
-"""What the ledger knows of prices: the host's tariffs, and the models they are wanted for."""
+"""What the ledger knows of prices: the host's tariffs, the models they are wanted for, and what
+calls were priced at."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..windows import SYSTEM_CLOCK, Clock
+from .extras import RATE_COLUMNS, has_price_record
 from .locking import Transaction, begin_patiently
 from .models import record_pricing_snapshot
 
@@ -65,6 +67,71 @@ class SeenUsage:
     cache_read_tokens: int
     cache_write_tokens: int
     reasoning_tokens: int
+
+
+@dataclass(frozen=True)
+class ChargedPrice:
+    """Calls of one model at one provider ('' if not known) that were recorded at the same price.
+
+    ``rates``, and what follows ``basis``, are of the price record: None where the calls have none.
+    Rates are USD per million tokens by name (``request`` per call), ``tier_from`` is the number of
+    prompt tokens from which they hold. ``cost_usd`` is None for calls without a price.
+    """
+
+    rates: dict[str, float | None]
+    provider: str
+    calls: int
+    cost_usd: float | None
+    has_tokens: bool
+    first_call: str
+    last_call: str
+    basis: str | None
+    source: str | None
+    matched_id: str | None
+    tier_from: int | None
+
+
+def charged_prices(
+    conn: sqlite3.Connection, model: str, provider: str
+) -> list[ChargedPrice] | None:
+    """Every price that the calls of a model were recorded at, the one used first first; provider ''
+    means every provider. None for a ledger without a price record.
+    """
+    if not has_price_record(conn):
+        return None
+    rates = ", ".join(f"price.{column}" for column in RATE_COLUMNS)
+    return [
+        ChargedPrice(dict(zip(RATE_COLUMNS, row, strict=False)), *row[len(RATE_COLUMNS) :])
+        for row in conn.execute(
+            f"""
+            select
+              {rates},
+              coalesce(call.provider, '') as provider,
+              count(*),
+              sum(call.cost_usd),
+              max(coalesce(call.tokens_in, 0) + coalesce(call.tokens_out, 0)) > 0,
+              min(call.ts),
+              max(call.ts),
+              price.basis,
+              price.source,
+              price.matched_id,
+              price.tier_from
+            from llm_calls as call
+            left join llm_call_prices as record on record.call_id = call.id
+            left join prices_used as price on price.id = record.price_id
+            where call.model = :model
+              and :provider in ('', call.provider)
+            group by
+              coalesce(call.provider, ''),
+              price.id,
+              call.cost_usd is null,
+              -- Without a record a zero and a cost have different explanations.
+              price.id is null and call.cost_usd = 0
+            order by min(call.ts), provider, price.id
+            """,
+            {"model": model, "provider": provider},
+        )
+    ]
 
 
 def pairs_seen(conn: sqlite3.Connection) -> list[SeenPair]:

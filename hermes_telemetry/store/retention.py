@@ -14,10 +14,19 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
-from ..windows import SYSTEM_CLOCK, Clock, bound, day_start_utc, parse_age, parse_timestamp
+from ..windows import (
+    SYSTEM_CLOCK,
+    Clock,
+    bound,
+    day_start_utc,
+    local_day,
+    named_days,
+    parse_age,
+    parse_timestamp,
+)
 from .locking import CHUNK_ROWS, PATIENCE_S, Transaction, patiently
 from .maintenance import open_writable
 
@@ -102,11 +111,14 @@ class Pruned:
 def parse_before(text: str, now: datetime, zone: str) -> str:
     """The UTC bound (19 characters) that an age, a date or an instant stands for.
 
-    An age is hours, days or weeks before ``now`` (``12h``, ``90d``, ``4w``); a date is the first
-    instant of that local day in ``zone``; an instant without an offset is UTC. Raises ValueError,
-    in one line for the user, for an empty, an unreadable or a future one.
+    An age is hours, days or weeks before ``now`` (``12h``, ``90d``, ``4w``); a date, or a name of
+    `windows.PERIODS`, is the first instant of those local days in ``zone``; an instant without an
+    offset is UTC. Raises ValueError, in one line for the user, for an empty, an unreadable or a
+    future one.
     """
     text = text.strip()
+    if text.isascii() and text.isdecimal() and len(text) < 5:
+        raise ValueError(f"{text!r} has no unit: {text}d is an age in days (or {text}h, {text}w)")
     if not text:
         raise ValueError("say before when: an age such as 90d, a date or an instant")
     try:
@@ -125,11 +137,10 @@ def _before(text: str, now: datetime, zone: str) -> str:
     aged = parse_age(text, now)
     if aged is not None:
         return bound(aged)
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
+    days = named_days(text, local_day(now, zone))
+    if days is None:
         return bound(parse_timestamp(text))
-    return day_start_utc(day.isoformat(), zone)
+    return day_start_utc(days[0].isoformat(), zone)
 
 
 def parse_status(text: str) -> int | None:

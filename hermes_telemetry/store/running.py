@@ -312,9 +312,10 @@ class RunningSums:
         if (root, tuple(owners)) == (session.root, session.owners):
             return  # as nearly always
         if root != session.root:
-            if session.root is not None:
+            # Not of itself, as most are: a set for each session is a third of what all take.
+            if session.root is not None and session.root != session_id:
                 self._below_root[session.root].discard(session_id)
-            if root is not None:
+            if root is not None and root != session_id:
                 self._below_root[root].add(session_id)
             session.root = root
         before, session.owners = session.owners, tuple(owners)

@@ -171,6 +171,13 @@ def running_sums(
         yield ts, spent
 
 
+def has_call_between(conn: sqlite3.Connection, start: str, end: str) -> bool:
+    """Whether anyone had a call between two bounds, in a ledger of any version."""
+    sql = "select exists (select 1 from llm_calls where ts >= ? and ts < ?)"
+    (found,) = conn.execute(sql, (start, end)).fetchone()
+    return bool(found)
+
+
 def has_call_before(conn: sqlite3.Connection, owner: Owner, end: str) -> bool:
     """Whether an owner had a call before a bound."""
     # A text that sorts before every time is none, and of no day.

@@ -27,14 +27,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ..file_locks import hold
 from ..paths import spill_path
 from ..windows import Clock, timestamp
 from .writes import Write
-
-try:
-    import fcntl
-except ImportError:  # not on Windows: appends are short there and one process is the rule
-    fcntl = None  # type: ignore[assignment]
 
 _log = logging.getLogger("hermes_telemetry")
 
@@ -240,8 +236,7 @@ class Spill:
         for _ in range(_LOCK_TRIES):
             file = os.open(self.path, flags, 0o600)
             try:
-                if fcntl is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                hold(file, wait=False)
                 if self._is_current(file):
                     yield file
                     return

@@ -16,11 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # not on Windows: SQLite's own lock still lets one step run at a time
-    fcntl = None  # type: ignore[assignment]
-
+from ..file_locks import hold
+from .extras import names
 from .files import Shape
 
 _log = logging.getLogger("hermes_telemetry")
@@ -62,9 +59,8 @@ def is_large(conn: sqlite3.Connection) -> bool:
     """Whether an upgrade of this file takes longer than a hook may, by its highest ids: counting
     rows would be a scan. Raises sqlite3.OperationalError when the file is locked.
     """
-    there = {name for (name,) in conn.execute("select name from sqlite_master")}
     rows = 0
-    for table in there.intersection(_INDEXED_TABLES):
+    for table in names(conn).intersection(_INDEXED_TABLES):
         (newest,) = conn.execute(f"select max(id) from {table}").fetchone()
         rows += newest or 0
     return rows > LARGE_LEDGER_ROWS
@@ -85,12 +81,11 @@ def upgrade_lock(database: Path, *, wait: bool) -> Iterator[bool]:
             f" can be written ({error.strerror})"
         ) from error
     try:
-        if fcntl is not None:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                yield False
-                return
+        try:
+            hold(lock, wait=wait)
+        except BlockingIOError:
+            yield False
+            return
         yield True
     finally:
         os.close(lock)

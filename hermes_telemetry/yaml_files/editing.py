@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from ..file_locks import hold
 from ..whole_files import replace, write_new
 from .text import ConfigFileError, compose, no_text
 
@@ -93,14 +94,9 @@ def set_keys(text: str, section: str | tuple[str, ...], values: Mapping[str, Any
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds a lock file that other processes wait for; without such locks (Windows) nothing."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
+    """Holds a lock file that other processes wait for."""
     with path.open("a") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        hold(handle.fileno(), wait=True)
         yield
 
 

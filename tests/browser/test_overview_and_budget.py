@@ -17,7 +17,7 @@ OVERVIEW, BUDGET = "/-/telemetry", "/-/telemetry/budget"
 LIMITS = {
     "global": {"daily_usd": 1, "monthly_usd": 20},
     # Whom the budget names has a row, whether or not anything ran today.
-    "per_cron_job": {"overrides": {"3f9a1c5e7b20": {"daily_usd": 0.1}}},
+    "per_cron_job": {"overrides": {"nightly-report": {"daily_usd": 0.1}}},
     "per_profile": {"default": {"monthly_usd": 10}},
 }
 

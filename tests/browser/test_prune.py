@@ -41,7 +41,7 @@ def page(open_tab: Tab, server: tuple[Web, Path]) -> Page:
 def test_what_is_shown_is_deleted(page: Page, filled: Path) -> None:
     page.goto(PATH)
     page.get_by_label("Before").fill("2024-06-01")
-    page.get_by_role("button", name="Show what would go").click()
+    page.get_by_role("button", name="Show what would be deleted").click()
     rows = page.locator("table.tm-table tbody tr")
     rows.first.wait_for()
     assert rows.all_inner_texts() == ["sonnet\tp\t429\t2", "gpt\tp\tnone\t1"]

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from hermes_telemetry.commands.cli import main
 from support.datasette_site import KEEPS_QUERIES
-from support.saved_charts import ANN_MAY, REVIEW
+from support.saved_charts import ANN_MAY, REVIEW, own_query
 from support.web_actors import Web, serving
 
 pytestmark = pytest.mark.browser
@@ -105,6 +105,37 @@ def test_from_the_home_page_to_a_saved_chart_and_back(ledger: Path, open_tab: Ta
         expect(figure).to_have_count(0)
         # The period that was chosen is still there.
         expect(page.get_by_role("link", name="30 days")).to_have_attribute("aria-current", "true")
+
+
+def test_the_steps_of_the_documentation_lead_to_a_saved_chart(ledger: Path, open_tab: Tab) -> None:
+    """docs/pages.md, "Your own charts": for a query of ours and one of the reader's own."""
+    own = own_query(
+        "spend_of_models", "select model, sum(cost_usd) as usd from llm_calls group by 1"
+    )
+    with (
+        serving(ledger, configuration=own, folder=ledger.parent.parent) as web,
+        tab_of(web, open_tab) as page,
+    ):
+        # Also after the form has been sent, or from an address that was typed: no fragment.
+        page.goto("/telemetry/cost_by_day?since=all")
+        save_as(page, "Days")
+        expect(page.locator("#tm-how-to-save")).to_have_count(0)
+        page.get_by_role("link", name="cost review").click()
+        expect(page.locator("#tm-saved figcaption")).to_contain_text("Days")
+
+        page.goto("/telemetry/spend_of_models")
+        expect(page.locator("#tm-how-to-save")).to_contain_text("Show charting options")
+        page.get_by_role("button", name="Show charting options").click()
+        page.get_by_label("Bar").check()
+        save_as(page, "Models")
+        expect(page.locator("#tm-how-to-save")).to_have_count(0)
+
+
+def save_as(page: Page, title: str) -> None:
+    form = page.locator("form", has=page.get_by_role("button", name="Save this chart"))
+    form.get_by_label("Title").fill(title)
+    form.get_by_role("button").click()
+    expect(form.get_by_role("status")).to_have_text("Saved. It is in the cost review.")
 
 
 def test_the_keyboard_is_enough(ledger: Path, open_tab: Tab) -> None:

@@ -147,7 +147,7 @@ def test_a_new_file_says_what_it_is(path: Path, empty: str | None) -> None:
         path.write_text(empty)
     set_limit(path, "cron_job", "001122334455", "daily", 0.25)
     comment, *rest = path.read_text().split("budgets:\n")
-    assert comment.startswith("# Budgets of hermes-telemetry, in USD")
+    assert comment.startswith("# Spending limits of hermes-telemetry, in USD")
     assert all(line.startswith("# ") for line in comment.splitlines())
     assert rest == ['  per_cron_job:\n    overrides:\n      "001122334455": {daily_usd: 0.25}\n']
 

@@ -104,8 +104,8 @@ budgets:
     _, *limits, _ = cli("budget", "--db", spent.path).out.partition("\n\n")[0].splitlines()
     assert limits == [
         "- every sender: $1.00 a day, $9.00 a month",
-        "- sender ann: no limit a day, $9.00 a month",
-        "- sender bob: no limit a day, no limit a month",
+        "- sender ann: no daily limit, $9.00 a month",
+        "- sender bob: no daily limit, no monthly limit",
     ]
 
 
@@ -280,12 +280,12 @@ def test_a_limit_that_is_set_is_in_force(
 @pytest.mark.parametrize(
     ("scope", "known", "unknown", "line"),
     [
-        ("cron_job", "nightly", "nigthly", "no cron job of the id or name 'nigthly' is known"),
-        ("cron_job", "ffffffffffff", "x", "no cron job of the id or name 'x' is known"),
+        ("cron_job", "nightly", "nigthly", "no cron job with the id or name 'nigthly' is known"),
+        ("cron_job", "ffffffffffff", "x", "no cron job with the id or name 'x' is known"),
         # Of a job that the host has forgotten, runs are recorded.
-        ("cron_job", "forgotten", "forgot", "no cron job of the id or name 'forgot' is known"),
-        ("sender", "ann", "anne", "nothing of a sender 'anne' is recorded"),
-        ("profile", "work", "Work", "nothing of a profile 'Work' is recorded"),
+        ("cron_job", "forgotten", "forgot", "no cron job with the id or name 'forgot' is known"),
+        ("sender", "ann", "anne", "no sender 'anne' is recorded"),
+        ("profile", "work", "Work", "no profile 'Work' is recorded"),
     ],
 )
 def test_a_limit_for_whom_nobody_knows_is_set_and_says_so(
@@ -305,13 +305,17 @@ def test_a_limit_for_whom_nobody_knows_is_set_and_says_so(
     spent.run("past", "2026-06-01", cron_job_id="forgotten", profile="work")
     assert cli("budget", "set", scope, known, "daily", "5", "--db", spent.path).err == ""
     answer = cli("budget", "set", scope, unknown, "daily", "5", "--db", spent.path)
-    assert (answer.code, answer.err) == (0, f"{line}: the limit waits for one\n")
+    assert (answer.code, answer.err) == (0, f"{line}: the limit applies once there is one\n")
     assert answer.out.endswith(f"{unknown}: $5.00 a day\n")
+    # Without a limit there is nothing to wait for.
+    answer = cli("budget", "set", scope, unknown, "daily", "none", "--db", spent.path)
+    assert (answer.code, answer.err) == (0, f"{line}\n")
+    assert answer.out.endswith(f"{unknown}: no daily limit\n")
 
 
 def test_before_anything_is_recorded_nobody_is_known(cli, hermes_home: Path) -> None:
     answer = cli("budget", "set", "sender", "ann", "daily", "5")
-    assert answer.err == "nothing of a sender 'ann' is recorded: the limit waits for one\n"
+    assert answer.err == "no sender 'ann' is recorded: the limit applies once there is one\n"
     assert cli("budget", "set", "sender", "daily", "5").err == ""
 
 
@@ -351,7 +355,7 @@ def test_none_is_no_limit_and_for_an_id_not_that_of_all_others_either(
     ):
         answer = cli("budget", "set", *words, "none", "--db", spent.path)
         assert (answer.code, answer.err) == (0, "")
-        assert answer.out.endswith(f": {whose}: no limit a day\n")
+        assert answer.out.endswith(f": {whose}: no daily limit\n")
     file = spent.path.with_name("budget.yaml")
     assert "global: {daily_usd: null, monthly_usd: 9}  # agreed\n" in file.read_text()
     # What has no limit is not listed, but for the two of all calls.
@@ -359,7 +363,7 @@ def test_none_is_no_limit_and_for_an_id_not_that_of_all_others_either(
         (("global", "", "daily"), None),
         (("global", "", "monthly"), 9.0),
     ]
-    assert "- cron job 0123456789ab: no limit a day" in cli("budget", "--db", spent.path).out
+    assert "- cron job 0123456789ab: no daily limit" in cli("budget", "--db", spent.path).out
 
 
 @pytest.mark.parametrize(

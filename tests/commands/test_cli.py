@@ -83,7 +83,7 @@ def test_help_can_be_read_on_a_terminal_that_knows_ascii_alone() -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"short for --param since=?" in done.stdout
+    assert b"(turn_id=?, model=?)" in done.stdout
 
 
 def test_json_loses_no_sign_on_such_a_terminal() -> None:

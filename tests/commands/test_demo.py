@@ -301,7 +301,7 @@ def test_it_says_where_the_ledger_is_and_how_to_look_at_it(cli, tmp_path: Path) 
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines() == [
         f"{path}: 500 calls in 3 days",
-        f"{tmp_path / 'budget.yaml'}: a budget near its limit",
+        f"{tmp_path / 'budget.yaml'}: limits close to what was spent",
         f"look at it: hermes-telemetry serve {path}",
     ]
 

@@ -3,15 +3,18 @@
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hermes_telemetry.budget.config import load_budget
+from hermes_telemetry.budget.verdicts import WINDOWS
 from hermes_telemetry.commands.cli import main
 from hermes_telemetry.paths import budget_path, telemetry_home
 
+GLOBAL_DAILY = ("global", "daily")
 SMALL = ("--calls", "500", "--days", "3", "--until", "2026-07-15T09:30:00+00:00")
 
 # The sessions of a cron job: its own, and those below them.
@@ -29,17 +32,18 @@ SESSIONS = """
 @dataclass(frozen=True)
 class Demo:
     path: Path
+    until: str
+    days: int
 
     def one(self, sql: str, **values: Any) -> Any:
         with closing(sqlite3.connect(self.path)) as connection:
             return connection.execute(sql, values).fetchone()[0]
 
-    def alerts(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """What was noted, by scope and level."""
+    def alerts(self) -> list[dict[str, Any]]:
+        """What was noted."""
         with closing(sqlite3.connect(self.path)) as connection:
             connection.row_factory = sqlite3.Row
-            rows = [dict(row) for row in connection.execute("select * from budget_alerts")]
-        return {(row["scope"], row["level"]): row for row in rows}
+            return [dict(row) for row in connection.execute("select * from budget_alerts")]
 
     def spent(self, month_or_day: str, up_to: str = "9") -> float:
         usd: float = self.one(
@@ -70,7 +74,8 @@ class Demo:
 def make(folder: Path, *arguments: str) -> Demo:
     folder.mkdir(exist_ok=True)
     assert main(["demo", str(folder / "telemetry.db"), *arguments]) == 0
-    return Demo(folder / "telemetry.db")
+    given = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    return Demo(folder / "telemetry.db", given["--until"], int(given.get("--days", "90")))
 
 
 PERIODS = [
@@ -78,6 +83,12 @@ PERIODS = [
     ("one day", ("--calls", "500", "--days", "1", "--until", "2026-07-15T00:20:00")),
     ("up to the end of a month", ("--calls", "500", "--days", "2", "--until", "2026-07-01")),
     ("another seed", ("--calls", "1500", "--days", "20", "--until", "2026-07-05", "--seed", "3")),
+    ("just after a month began", ("--calls", "1500", "--until", "2026-07-01T00:00:05")),
+    ("a first", ("--calls", "1500", "--until", "2026-12-01T03:40:00")),
+    ("a second", ("--calls", "1500", "--until", "2026-07-02T12:00:00")),
+    ("the last of a month", ("--calls", "1500", "--until", "2026-07-31T23:59:59")),
+    ("a leap day", ("--calls", "1500", "--until", "2028-02-29T10:00:00")),
+    ("just before midnight", ("--calls", "1500", "--until", "2026-07-15T23:59:59.999999")),
 ]
 
 
@@ -86,21 +97,46 @@ def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return make(tmp_path_factory.mktemp("demo"), *request.param)
 
 
-def test_the_month_is_near_its_limit_and_a_notice_was_given_when_it_came_near(demo: Demo) -> None:
-    budget = load_budget(budget_path(demo.path))
-    limit = budget.limit("global", "", "monthly")
-    soft = demo.alerts()["global", "soft"]
-    assert limit is not None
-    assert (soft["window"], soft["scope_id"], soft["limit_usd"]) == ("monthly", "", limit)
-    month = soft["period_key"]
-    assert month == demo.one("select max(substr(ts, 1, 7)) from llm_calls")
-    assert 0.8 * limit <= demo.spent(month) < limit
+def last_two_days(demo: Demo) -> list[str]:
+    """The day that the ledger ends in, as its file was asked for, and the one before."""
+    end = datetime.fromisoformat(demo.until).replace(tzinfo=None) - timedelta(microseconds=1)
+    return [f"{end - timedelta(days=ago):%Y-%m-%d}" for ago in (1, 0)]
 
-    # The notice came with the call that passed 80 %.
-    assert soft["spent_usd"] == pytest.approx(demo.spent(month, soft["fired_at"]), abs=1e-9)
-    assert soft["spent_usd"] >= 0.8 * limit
-    before = demo.one("select max(ts) from llm_calls where ts < :at", at=soft["fired_at"])
-    assert demo.spent(month, before) < 0.8 * limit
+
+def test_today_or_yesterday_came_near_the_daily_limit_and_a_notice_was_given(demo: Demo) -> None:
+    limit = load_budget(budget_path(demo.path)).limit("global", "", "daily")
+    assert limit is not None
+    spent = {day: demo.spent(day) for day in last_two_days(demo)}
+    assert 0.8 * limit <= max(spent.values()) < limit
+
+    notices = [each for each in demo.alerts() if (each["scope"], each["window"]) == GLOBAL_DAILY]
+    assert {each["period_key"] for each in notices} == {
+        day for day, usd in spent.items() if usd >= 0.8 * limit
+    }
+    for notice in notices:
+        # The notice came with the call that passed 80 %.
+        day, at = notice["period_key"], notice["fired_at"]
+        assert (notice["level"], notice["limit_usd"]) == ("soft", limit)
+        assert notice["spent_usd"] == pytest.approx(demo.spent(day, at), abs=1e-9)
+        assert notice["spent_usd"] >= 0.8 * limit
+        before = demo.one("select max(ts) from llm_calls where ts < :at", at=at)
+        assert demo.spent(day, before) < 0.8 * limit
+
+
+def test_the_monthly_limit_is_one_for_thirty_of_its_days_whatever_day_it_is(demo: Demo) -> None:
+    limit = load_budget(budget_path(demo.path)).limit("global", "", "monthly")
+    assert limit is not None
+    assert limit == float(f"{limit:.2g}")  # 14 or 140, no 13.87
+    end = datetime.fromisoformat(last_two_days(demo)[1]) + timedelta(days=1)
+    usual = end - timedelta(days=30)
+    spent = demo.one(
+        "select sum(cost_usd) from llm_calls where ts >= :usual", usual=usual.isoformat()
+    )
+    spent *= max(1, 30 / demo.days)
+    month = demo.spent(f"{last_two_days(demo)[1]:.7}")  # on a 31st it has more than 30 days
+    # 90 % of the limit, and two digits of it, which may be 5 % more or less.
+    assert limit == pytest.approx(max(spent, month) / 0.9, rel=0.05)
+    assert month < limit
 
 
 def test_a_cron_job_passed_its_daily_limit_and_was_paused_and_ran_no_more_that_day(
@@ -109,9 +145,10 @@ def test_a_cron_job_passed_its_daily_limit_and_was_paused_and_ran_no_more_that_d
     budget = load_budget(budget_path(demo.path))
     (job,) = budget.overridden("cron_job")
     limit = budget.limit("cron_job", job, "daily")
-    alerts = demo.alerts()
-    hard, paused = alerts["cron_job", "hard"], alerts["cron_job", "paused"]
-    assert {**paused, "id": hard["id"], "level": "hard"} == hard
+    of_job = [alert for alert in demo.alerts() if alert["scope"] == "cron_job"]
+    hard, paused = sorted(of_job, key=lambda alert: str(alert["level"]))
+    assert hard["level"] == "hard"
+    assert paused == {**hard, "id": paused["id"], "level": "paused"}
     assert (hard["scope_id"], hard["window"], hard["limit_usd"]) == (job, "daily", limit)
     day, at = hard["period_key"], hard["fired_at"]
     assert limit is not None
@@ -129,22 +166,40 @@ def test_a_cron_job_passed_its_daily_limit_and_was_paused_and_ran_no_more_that_d
 
 
 def test_nothing_else_was_noted(demo: Demo) -> None:
-    assert demo.one("select count(*) from budget_alerts") == 3
+    """But for a notice of the month, where that has come so far."""
+    budget = load_budget(budget_path(demo.path))
+    limit, month = budget.limit("global", "", "monthly"), f"{last_two_days(demo)[1]:.7}"
+    assert limit is not None
+    others = [each for each in demo.alerts() if each["scope"] == "global"]
+    monthly = [each for each in others if each["window"] == "monthly"]
+    assert [(each["period_key"], each["level"]) for each in monthly] == [(month, "soft")] * (
+        demo.spent(month) >= 0.8 * limit
+    )
+    assert {each["window"] for each in others} <= {"daily", "monthly"}
 
 
 def test_the_job_of_today_is_over_its_limit_today(tmp_path: Path) -> None:
     demo = make(tmp_path, "--until", "2026-07-15T09:30:00")
-    assert demo.alerts()["cron_job", "paused"]["period_key"] == "2026-07-15"
+    (paused,) = [alert for alert in demo.alerts() if alert["level"] == "paused"]
+    assert paused["period_key"] == "2026-07-15"
 
 
-def test_a_month_without_a_call_is_not_limited_to_nothing(tmp_path: Path) -> None:
-    # The last call is at least 12 minutes before the end, so July has none.
-    demo = make(tmp_path, "--calls", "500", "--days", "1", "--until", "2026-07-01T00:00:05")
-    assert demo.spent("2026-07") == 0
-    limit = load_budget(budget_path(demo.path)).limit("global", "", "monthly")
-    assert limit is not None
-    assert 0.8 * limit <= demo.spent("2026-06") < limit
-    assert ("global", "soft") not in demo.alerts()
+def test_days_without_a_call_are_not_limited_to_nothing(tmp_path: Path) -> None:
+    # 500 calls in ten years are mostly none in a month.
+    demo = make(tmp_path, "--calls", "500", "--days", "3650", "--until", "2026-07-01T00:00:05")
+    budget = load_budget(budget_path(demo.path))
+    daily, monthly = (budget.limit("global", "", window) for window in WINDOWS)
+    assert daily is not None
+    assert monthly is not None
+    assert 0 < daily <= monthly
+
+
+def test_a_cron_job_goes_by_a_name_that_commands_take(cli, tmp_path: Path) -> None:
+    demo = make(tmp_path, *SMALL)
+    answer = cli("stats", "cron", "--from", "all", "--db", demo.path)
+    assert "nightly-report" in answer.out
+    answer = cli("budget", "set", "cron_job", "nightly-report", "daily", "3", "--db", demo.path)
+    assert (answer.code, answer.err) == (0, "")
 
 
 def test_the_same_seed_and_end_give_the_same_budget(tmp_path: Path) -> None:

@@ -125,12 +125,15 @@ def test_looking_changes_nothing(cli, path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_what_is_no_ledger_is_bad_input(refused: Callable[..., str], tmp_path: Path) -> None:
-    assert "there is no file" in refused("doctor", "--db", tmp_path / "nothing.db")
+def test_what_is_no_ledger_is_a_fault_and_never_changed(cli, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     change(other, "create table t (x)")
-    assert "is not a telemetry ledger" in refused("doctor", "--db", other)
-    assert "is not a telemetry ledger" in refused("doctor", "--repair", "--db", other)
+    before = other.read_bytes()
+    for options in ((), ("--repair",)):
+        faults = faults_of(cli("doctor", *options, "--db", other))
+        text = f"{other} is not a telemetry ledger: it has no runs and llm_calls: name one"
+        assert faults == {"ledger": text}
+    assert other.read_bytes() == before
 
 
 @pytest.mark.parametrize("piece", ["llm_calls", "idx_llm_ts"])

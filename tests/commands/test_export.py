@@ -342,7 +342,8 @@ def test_input_errors_are_one_line(
     assert f"{program}: there is no file {missing}" in refused("export", folder, "--db", missing)
     assert refused("export", folder, "--since", "soon", "--db", ledger) == (
         f"{program}: --since: 'soon' is neither a date (2026-07-01), an ISO instant"
-        " (2026-07-01T12:00:00Z), today, yesterday, an age (24h, 7d, 4w) nor all"
+        " (2026-07-01T12:00:00Z), today, yesterday, week,"
+        " last-week, month, last-month, an age (24h, 7d, 4w) nor all"
     )
     assert refused("export", nowhere, "--db", ledger) == (
         f"{program}: there is no folder {nowhere.parent}"

@@ -54,6 +54,14 @@ def sums(path: Path) -> tuple[object, ...]:
     return calls + runs
 
 
+def test_nothing_but_the_ledger_is_left_beside_it(
+    cli, laptop: HandMadeLedger, server: HandMadeLedger, out: Path
+) -> None:
+    for _ in range(2):
+        assert cli("merge", out, laptop.path, server.path).code == 0
+        assert [file.name for file in out.parent.glob("all.db*")] == ["all.db"]
+
+
 def test_two_hosts_become_one_ledger_whose_sums_are_theirs(
     cli, laptop: HandMadeLedger, server: HandMadeLedger, out: Path
 ) -> None:

@@ -148,7 +148,8 @@ def test_a_new_price_alters_no_stored_cost(cli, path: Path, prices: Path) -> Non
 def test_bad_input_is_one_line(refused: Callable[..., str], path: Path, tmp_path: Path) -> None:
     assert refused("pricing", "fill", "--since", "soon", "--db", path) == (
         "hermes-telemetry pricing fill: --since: 'soon' is neither a date (2026-07-01),"
-        " an ISO instant (2026-07-01T12:00:00Z), today, yesterday, an age (24h, 7d, 4w) nor all"
+        " an ISO instant (2026-07-01T12:00:00Z), today, yesterday, week,"
+        " last-week, month, last-month, an age (24h, 7d, 4w) nor all"
     )
     missing = tmp_path / "no.db"
     for flags in ([], ["--apply"]):

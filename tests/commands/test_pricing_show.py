@@ -1,8 +1,11 @@
-"""`hermes-telemetry pricing show`: which step of the lookup answered, and what the others say."""
+"""`hermes-telemetry pricing show`: which step of the lookup answered, what the others say, and what
+the ledger's calls were priced at."""
 
 import json
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +15,7 @@ import pytest
 
 from hermes_telemetry import host
 from support import old_ledger
-from support.ledger import HandMadeLedger
+from support.ledger import HandMadeLedger, stored
 
 PRICES = """\
 models:
@@ -248,6 +251,15 @@ def test_a_model_without_a_price_is_told_how_to_get_one(
     assert "to price it" not in cli("pricing", "show", "my: model", "--db", book.path).out
 
 
+@pytest.mark.parametrize("package", [None, SimpleNamespace(__spec__=True)])
+def test_a_model_without_a_price_names_the_price_list_that_is_not_installed(
+    cli, monkeypatch: pytest.MonkeyPatch, package: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices", package)
+    advice = "genai-prices, which knows the list prices of many models, is not installed here"
+    assert (advice in cli("pricing", "show", "mystery").out) == (package is None)
+
+
 def test_a_price_is_shown_without_a_ledger_that_can_be_read(cli, tmp_path: Path) -> None:
     corrupt = tmp_path / "corrupt.db"
     corrupt.write_bytes(b"no ledger" * 1000)
@@ -259,10 +271,119 @@ def test_a_price_is_shown_without_a_ledger_that_can_be_read(cli, tmp_path: Path)
     ):
         answer = cli("pricing", "show", "gemini-2.5-pro", "--db", path)
         (line,) = answer.err.splitlines()
-        assert line.startswith("shown without the ledger's tariffs: ")
+        assert line.startswith("shown without the ledger's prices: ")
         assert reason in line
         assert answer.code == 0
         assert answer.out.startswith("gemini-2.5-pro: builtin (step 2, built-in table)\n")
+
+
+def charged(cli, book: HandMadeLedger, *arguments: str) -> list[dict[str, Any]]:
+    """What `--json` says of the calls of the model m."""
+    shown = json.loads(cli("pricing", "show", "m", *arguments, "--json", "--db", book.path).out)
+    return shown["charged"]
+
+
+def test_the_prices_of_the_ledgers_calls_are_shown_with_their_calls(
+    cli, book: HandMadeLedger
+) -> None:
+    cheap = book.price("listed", source="list", matched_id="M", input=1.0, output=4.0)
+    dear = book.price("listed", source="list", matched_id="M", input=2.0, output=4.0)
+    # Recorded in another order than the calls were made in.
+    for usd, day, price in ((0.5, "03", dear), (0.25, "01", cheap), (0.125, "02", cheap)):
+        book.call("s", usd, f"2026-06-{day}T10:00:00", price=price, tokens_in=1)
+    book.call("s", 8.0, model="n", price=dear)
+    first, second = charged(cli, book)
+    assert first == {
+        "provider": "p",
+        "calls": 2,
+        "cost_usd": 0.375,
+        "first_call": stored("2026-06-01T10:00:00"),
+        "last_call": stored("2026-06-02T10:00:00"),
+        "basis": "listed",
+        "input": 1.0,
+        "output": 4.0,
+        "cache_read": None,
+        "cache_write": None,
+        "reasoning": None,
+        "request": None,
+        "from_prompt_tokens": None,
+        "source": "list",
+        "matched_id": "M",
+        "why": None,
+    }
+    assert [second[key] for key in ("input", "calls", "cost_usd")] == [2.0, 1, 0.5]
+    lines = cli("pricing", "show", "m", "--db", book.path).out.splitlines()
+    place = lines.index(f"The 3 calls of m in {book.path} were priced at:")
+    assert [line.split() for line in lines[place + 3 :]] == [
+        [*("p", "2", "$0.38", "2026-06-01T10:00:00Z", "2026-06-02T10:00:00Z"), *listed]
+        if n == 0
+        else [*("p", "1", "$0.50", "2026-06-03T10:00:00Z", "2026-06-03T10:00:00Z"), *listed]
+        for n, listed in enumerate((["listed", "1", "4", "list"], ["listed", "2", "4", "list"]))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("basis", "source", "why"),
+    [
+        ("free", ":free", "free: the id ends in :free"),
+        ("free", "openrouter", "free: its entry in pricing.yaml says 0 (source openrouter)"),
+        (
+            *("declared", "pricing.yaml"),
+            "declared free: pricing.yaml says that a plan covers it (_subscription)",
+        ),
+        ("tariff", "none", "priced at 0: the host says that a subscription includes it"),
+        ("tariff", "models-api", "priced at 0: the rates of the tariff price are 0"),
+        ("family", "pricing.yaml", "priced at 0: the rates of the family price are 0"),
+    ],
+)
+def test_a_zero_says_why_it_is_one(
+    cli, book: HandMadeLedger, basis: str, source: str, why: str
+) -> None:
+    price = book.price(basis, source=source, input=0.0, output=0.0)
+    book.call("s", 0.0, tokens_in=1000, price=price)
+    (shown,) = charged(cli, book)
+    assert (shown["cost_usd"], shown["basis"], shown["why"]) == (0.0, basis, why)
+    assert why in cli("pricing", "show", "m", "--db", book.path).out
+
+
+def test_calls_without_a_price_or_a_record_are_kept_apart(cli, book: HandMadeLedger) -> None:
+    price = book.price("listed", input=1.0, output=4.0)
+    book.call("s", None, "2026-06-01", tokens_in=1000)
+    book.call("s", 0.0, "2026-06-02", tokens_in=1000)
+    book.call("s", 0.5, "2026-06-03", tokens_in=1000)
+    book.call("s", 0.0, "2026-06-04", price=price)
+    assert [(each["cost_usd"], each["calls"], each["why"]) for each in charged(cli, book)] == [
+        (None, 1, "unpriced: no price was known, so the cost is NULL and not 0"),
+        (0.0, 1, "unexplained: another program wrote 0"),
+        (0.5, 1, "its price is not in the price record"),
+        (0.0, 1, "no tokens were used"),
+    ]
+    assert "unpriced: no price was known" in cli("pricing", "show", "m", "--db", book.path).out
+
+
+def test_a_provider_shows_its_own_calls_and_none_shows_all(cli, book: HandMadeLedger) -> None:
+    book.call("s", 0.5, "2026-06-01", provider="p")
+    book.call("s", 0.25, "2026-06-02", provider="q")
+    book.call("s", 0.125, "2026-06-03", provider=None)
+    assert [(each["provider"], each["cost_usd"]) for each in charged(cli, book)] == [
+        ("p", 0.5),
+        ("q", 0.25),
+        ("", 0.125),
+    ]
+    assert [each["cost_usd"] for each in charged(cli, book, "--provider", "q")] == [0.25]
+    answer = cli("pricing", "show", "m", "--provider", "r", "--db", book.path)
+    assert answer.out.splitlines()[-1] == f"{book.path} has no calls of m at r"
+
+
+def test_without_a_ledger_or_its_price_record_the_calls_are_left_out(
+    cli, book: HandMadeLedger
+) -> None:
+    assert json.loads(cli("pricing", "show", "m", "--json").out)["charged"] is None
+    with closing(sqlite3.connect(book.path)) as conn:
+        conn.execute("drop table llm_call_prices")
+    answer = cli("pricing", "show", "m", "--json", "--db", book.path)
+    assert (answer.code, json.loads(answer.out)["charged"]) == (0, None)
+    assert answer.err == f"shown without its calls: {book.path} has no price record\n"
 
 
 def test_a_price_file_that_cannot_be_read_is_one_line(

@@ -174,9 +174,18 @@ def test_rates_keep_their_digits_and_changes_their_sign(cli, book: HandMadeLedge
     book.tariff(0.05, 0.000001, "2026-07-02", cache_read_cost_per_million=3.0)
     answer = cli("query", "price_history", "--db", book.path)
     now, before = (line.split() for line in answer.out.splitlines()[2:])
-    assert now == ["2026-07-02T00:00:00Z", "0.05", "0.000001", "3", "-33.3%", "p", "m"]
+    assert now == ["2026-07-02T00:00:00Z", "0.05", "0.000001", "3", "-33.3%", "p", "m", "cut"]
     assert before == [
-        *("2026-07-01T00:00:00Z", "0.075", "2026-07-02T00:00:00Z", "0.000001", "3", "p", "m")
+        *(
+            "2026-07-01T00:00:00Z",
+            "0.075",
+            "2026-07-02T00:00:00Z",
+            "0.000001",
+            "3",
+            "p",
+            "m",
+            "first",
+        )
     ]
 
 

@@ -110,6 +110,31 @@ def test_a_terminal_is_told_which_columns_it_has_no_room_for(
     ]
 
 
+def test_a_width_that_the_environment_names_holds_for_a_pipe_too(
+    cli, turns: HandMadeLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = cli("query", "cost_by_day", *DAY, "--db", turns.path).out.splitlines()
+    assert lines[0] == "day         cost_usd  calls  tokens_in"
+    assert lines[-1].startswith("… no room for tokens_out, ")
+    monkeypatch.setenv("COLUMNS", "wide")
+    assert "no room" not in cli("query", "cost_by_day", *DAY, "--db", turns.path).out
+
+
+@pytest.mark.parametrize(
+    ("since", "until"), [("--since", "--until"), ("--from", "--to"), ("--since", "--to")]
+)
+@pytest.mark.parametrize("command", [("query", "cost_by_day"), ("stats", "summary")])
+def test_the_bounds_have_the_same_names_in_every_command(
+    cli, turns: HandMadeLedger, command: tuple[str, str], since: str, until: str
+) -> None:
+    day = "2026-06-30"
+    named = cli(*command, since, day, until, day, "--db", turns.path)
+    usual = cli(*command, "--since", day, "--until", day, "--db", turns.path)
+    assert (named.code, named.out) == (0, usual.out)
+    assert "≥ $2.00" in named.out
+
+
 def test_where_all_fits_nothing_is_cut_or_said(
     cli, turns: HandMadeLedger, on_a_terminal: Callable[[int], None]
 ) -> None:

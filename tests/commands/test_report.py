@@ -50,7 +50,24 @@ def test_the_file_holds_the_review_of_the_month(cli: Cli, ledger: Path, tmp_path
     assert "Spend by day and model: ≥ $0.75" in said
     assert "Calls 4 1 without a price: totals are lower bounds" in said
     assert "What changed Nothing is recorded before 1 July 2026." in said
-    assert "sonnet made 100 % of it; the dearest day was 1 July with $0.75." in said
+    assert "sonnet made 100 % of it; the dearest day was 1 July with ≥ $0.75." in said
+
+
+def test_a_month_without_a_call_is_told(cli: Cli, ledger: Path, tmp_path: Path) -> None:
+    out = tmp_path / "review.html"
+    answer = cli("report", "--month", "2020-01", "--out", out, "--db", ledger)
+    assert (answer.code, answer.out) == (0, f"{out}\n")
+    assert answer.err == "no call of 2020-01 is recorded: the review is empty\n"
+
+
+@pytest.mark.usefixtures("on_wednesday")  # 2026-07-01
+@pytest.mark.parametrize(("name", "days"), [("month", "1 July 2026"), ("last-month", "June 2026")])
+def test_a_month_goes_by_a_name(
+    cli: Cli, ledger: Path, tmp_path: Path, name: str, days: str
+) -> None:
+    out = tmp_path / "review.html"
+    assert cli("report", "--month", name, "--out", out, "--db", ledger).code == 0
+    assert days in text(out.read_text(encoding="utf-8"))
 
 
 def test_the_file_asks_nobody_for_anything(cli: Cli, ledger: Path, tmp_path: Path) -> None:
@@ -147,7 +164,9 @@ def test_what_cannot_be_written_is_one_line(
 
 def test_of_an_older_file_the_figures_name_the_command(cli: Cli, tmp_path: Path) -> None:
     older = old_ledger.build(tmp_path / "old.db", 1)
-    said = text(written(cli, older, tmp_path / "review.html"))
+    out = tmp_path / "review.html"
+    assert cli("report", "--month", "2026-07", "--out", out, "--db", older).code == 0
+    said = text(out.read_text(encoding="utf-8"))
     assert said.count("hermes-telemetry migrate adds it.") >= 1
 
 

@@ -246,7 +246,7 @@ def test_a_chat_that_is_trusted_may_write(
     assert say("/budget set global daily 5") == "budget.yaml: global: $5.00 a day"
     assert say("/budget set sender anne daily 5").splitlines() == [
         "budget.yaml: sender anne: $5.00 a day",
-        "nothing of a sender 'anne' is recorded: the limit waits for one",
+        "no sender 'anne' is recorded: the limit applies once there is one",
     ]
     assert say("/budget set cron_job nightly monthly 8").splitlines()[0] == (
         "budget.yaml: cron job nightly: $8.00 a month"

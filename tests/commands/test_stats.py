@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from hermes_telemetry import windows
+from hermes_telemetry.commands import periods
 from support.ledger import HandMadeLedger
 
 Refused = Callable[..., str]
@@ -166,6 +168,35 @@ def test_every_zero_says_why(cli, book: HandMadeLedger) -> None:
     assert riddle == "- riddle (p): 1 call without a price"
 
 
+def test_the_jobs_report_is_not_followed_by_models_of_others(cli, book: HandMadeLedger) -> None:
+    book.call("a", None, model="riddle")
+    assert "riddle" not in cli("stats", "cron", "today", "--db", book.path).out
+
+
+# It is Wednesday, 2026-07-01.
+@pytest.mark.parametrize(
+    ("period", "bounds", "title"),
+    [
+        ("yesterday", ("2026-06-30", "2026-06-30"), "2026-06-30"),
+        ("week", ("2026-06-29", "2026-07-01"), "2026-06-29 to 2026-07-01"),
+        ("last-week", ("2026-06-22", "2026-06-28"), "2026-06-22 to 2026-06-28"),
+        ("last-month", ("2026-06-01", "2026-06-30"), "2026-06-01 to 2026-06-30"),
+        ("7d", ("7d", None), "last 7d"),
+    ],
+)
+def test_a_period_goes_by_its_name(
+    cli, book: HandMadeLedger, period: str, bounds: tuple[str, str | None], title: str
+) -> None:
+    answer = cli("stats", "models", period, "--json", "--db", book.path)
+    said = json.loads(answer.out)
+    assert (said["since"], said["until"]) == bounds
+    assert cli("stats", period, "--db", book.path).out.startswith(f"summary: {title} (UTC)\n")
+
+
+def test_the_names_of_periods_are_those_of_the_windows() -> None:
+    assert periods.PERIODS == windows.PERIODS
+
+
 def test_an_estimated_call_without_a_price_is_no_zero(cli, book: HandMadeLedger) -> None:
     book.call("a", None, model="riddle", estimated=1)
     assert cli("stats", "models", "today", "--db", book.path).out.splitlines()[-1] == (
@@ -191,11 +222,12 @@ def test_a_ledger_of_another_build_has_totals_and_no_reasons(cli, book: HandMade
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("modles",), "'modles' is not understood here: name a report (summary, cron, "),
+        (("frob",), "'frob' is not understood here: name a report (summary, cron, "),
+        (("modles",), "'modles' is not understood here: did you mean models?"),
         (("models", "cron"), "'cron' is not understood here"),
         (("7", "raw"), "'7' is not understood here"),
         (("raw", "0"), "runs: '0' is no number from 1 to 999,999"),
-        (("week", "--from", "2026-07-01"), "name week or --from and --to, not both"),
+        (("week", "--from", "2026-07-01"), "name week or --since and --until, not both"),
         (("--from", "tomorrow"), "since: 'tomorrow' is neither a date (2026-07-01), an ISO "),
         (("--from", "2026-07-02", "--to", "2026-07-01"), "until: '2026-07-01' lies before since: "),
     ],

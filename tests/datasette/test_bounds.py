@@ -15,7 +15,7 @@ Sites = Callable[..., Site]
 
 FAULT = (
     "since: 'tomorrow' is neither a date (2026-07-01), an ISO instant (2026-07-01T12:00:00Z),"
-    " today, yesterday, an age (24h, 7d, 4w) nor all"
+    " today, yesterday, week, last-week, month, last-month, an age (24h, 7d, 4w) nor all"
 )
 
 

@@ -71,8 +71,8 @@ def test_a_row_says_where_a_limit_stands_and_where_it_goes(
     assert "soft 84 % $62.00 $62.00 – $62.00 26 Jul 00:00 p 1.00" in page.text
     said = "$42.00 spent so far of $50.00; $62.00 expected in all, in 4 of 5 cases $62.00 to $62.00"
     assert said in page.text
-    assert "The level of the last 14 days, $2.00 a day" in page.text
-    assert "the last 49 days were" in page.text
+    assert "The average of the last 14 days, $2.00 a day" in page.text
+    assert "the last 49 days;" in page.text
     assert "Everyone day $2.00 – no limit $2.00 $2.00 – $2.00 –" in page.text
 
 
@@ -258,7 +258,7 @@ def test_a_faulty_file_is_told_beside_the_limits_in_force(
 
     fresh = sites(ledger).page(PATH).text
     assert fault in fresh
-    assert "No limit of it is in force here" in fresh
+    assert "This server uses no limit" in fresh
     assert "Everyone month $42.00 – no limit" in fresh
 
 
@@ -299,7 +299,7 @@ def test_unpriced_calls_make_a_lower_bound(
     limit(ledger, **{"global": {"monthly_usd": 50}})
     page = sites(ledger).page(PATH)
     assert "Everyone month ≥ $43.00 $50.00" in page.text
-    assert "1 of its calls are estimated: $42.00 is firm. 1 have no price" in page.text
+    assert "1 of its calls are estimated: without them it is $42.00. 1 have no price" in page.text
 
 
 # --- rows
@@ -337,7 +337,7 @@ def test_a_hundred_rows_are_shown_and_the_rest_is_counted(
     # Everyone's two, ann and 103 others are 106.
     page = site.page(PATH)
     assert page.html.count('class="tm-budget"') == 100
-    assert "6 more, which are farther from their limits, are in the JSON." in page.text
+    assert "6 more, farther from their limits, are in the JSON." in page.text
     assert len(site.get(f"{PATH}.json").json()["budgets"]) == 106
 
 
@@ -356,20 +356,26 @@ def test_the_picture_of_an_opened_row_is_loaded_by_itself(
     site.get(address.replace("ann", "nobody"), status=404)
 
 
-def test_earlier_forecasts_are_held_against_what_came(
+def test_earlier_forecasts_are_compared_with_what_was_spent(
     sites: Sites, ledger: Path, made: HandMadeLedger
 ) -> None:
     site = sites(ledger)
     asked = {
         address.partition("window=")[2].partition("#")[0]: address
         for words, address in site.page(PATH).links
-        if words.startswith("Hold earlier")
+        if words.startswith("Compare earlier")
     }
     # Each day cost the same, so none was off. Of July's midnights with 28 days behind them, 30 June
     # has a month that is over; days that are over have 30 June, then 5, 10, 15 and 20 July.
-    exact = "off by 0 % of what was still to be spent, and 100 % of the windows"
-    assert f"1 earlier forecast was {exact}" in site.page(asked["monthly"]).text
-    assert f"5 earlier forecasts were {exact}" in site.page(asked["daily"]).text
+    exact = "off by 0 % of what was still to be spent; 100 % of them"
+    assert (
+        f"1 earlier forecast (one at every fifth midnight) was {exact}"
+        in site.page(asked["monthly"]).text
+    )
+    assert (
+        f"5 earlier forecasts (one at every fifth midnight) were {exact}"
+        in site.page(asked["daily"]).text
+    )
 
 
 def test_spent_leads_to_its_rows(sites: Sites, ledger: Path, made: HandMadeLedger) -> None:
@@ -403,7 +409,7 @@ def test_alerts_stand_there_newest_first(sites: Sites, ledger: Path, made: HandM
 def test_paused_jobs_stand_there_with_what_resumes_them(
     sites: Sites, ledger: Path, made: HandMadeLedger, hermes_home: Path
 ) -> None:
-    assert "None on this machine." in sites(ledger).page(PATH).text
+    assert "No job is paused on this machine." in sites(ledger).page(PATH).text
     jobs(
         hermes_home,
         {"id": "0123456789ab", "name": "nightly", "state": "paused", "paused_reason": "budget"},

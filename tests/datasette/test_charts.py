@@ -180,7 +180,7 @@ def test_the_running_total_ends_where_the_period_does(sites: Sites, filled: Path
         ("before", "2026-07-03T00:00:00", 1.25, None),
         ("before", "2026-07-04T00:00:00", 1.25, None),
     ]
-    assert running["sentence"] == "1-3 June 2026 (recorded from 2 June) had cost $1.25."
+    assert running["sentence"] == "1-3 June 2026 (recorded from 2 June) cost $1.25."
 
 
 def test_limits_stand_beside_the_running_total_of_a_month(sites: Sites, filled: Path) -> None:
@@ -196,7 +196,7 @@ def test_limits_stand_beside_the_running_total_of_a_month(sites: Sites, filled: 
 def test_a_budget_file_that_cannot_be_used_is_told(sites: Sites, filled: Path) -> None:
     filled.with_name("budget.yaml").write_text("budgets: {global: {monthly_usd: -5}}\n")
     sentence = figure(sites(filled), "running_total")["sentence"]
-    assert sentence.startswith("No limit is known: budget.yaml: line 1, column 33: ")
+    assert sentence.startswith("The limit is unknown: budget.yaml: line 1, column 33: ")
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ def test_a_month_that_goes_on_shows_where_it_goes(sites: Sites, a_dollar_a_day: 
     # At the end of 20 July it is 20.
     assert running["sentence"] == (
         "July is expected to cost $31.00 (4 in 5 cases: $31.00 to $31.00);"
-        " the limit of $20.50 is met about 21 July."
+        " the limit of $20.50 is reached about 21 July."
     )
 
 
@@ -245,7 +245,10 @@ def test_too_short_a_history_draws_no_forecast(sites: Sites, a_dollar_a_day: Pat
         made.change("delete from llm_calls where ts < '2026-07-08'")
     running = figure(sites(a_dollar_a_day), "running_total", "")
     # Complete is 9 July alone: 8 July may have begun in its middle.
-    assert running["sentence"] == "A forecast has 1 of the 3 complete days that it needs."
+    assert (
+        running["sentence"]
+        == "There is no forecast yet: the ledger has 1 of the 3 complete days it needs."
+    )
     # Of June nothing is recorded.
     assert {row["line"] for row in running["rows"]} == {"this"}
 
@@ -260,8 +263,8 @@ def test_what_changed_leaves_out_what_is_not_known(sites: Sites, filled: Path) -
     ]
     assert total(changes) == (3.0, "usd_difference", 0)
     assert changes["sentence"] == (
-        "a changed most: +$3.25 on 1-3 June 2026 (recorded from 2 June)."
-        " Left out, for their cost is not known: c."
+        "a changed most: +$3.25 against 1-3 June 2026 (recorded from 2 June)."
+        " Left out because their cost is unknown: c."
     )
 
 
@@ -386,6 +389,6 @@ def test_trust_shows_how_each_providers_calls_were_priced(sites: Sites, filled: 
         ("q", "unpriced", 1),
     ]
     assert trust["sentence"] == (
-        "60 % of the calls have a price of their own or are free; 20 % have none, with 1 zero"
-        " that nothing explains among them."
+        "60 % of the calls have a price of their own or are free; 20 % have none, among"
+        " them 1 call at $0 without an explanation."
     )

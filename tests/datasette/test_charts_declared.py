@@ -71,14 +71,17 @@ def test_amounts_with_unpriced_calls_are_lower_bounds() -> None:
     )
     assert made.total is not None
     assert (made.total.value, made.total.words) == (0.5, "≥ $0.50")
-    assert made.sentence == "The highest is m: $0.50."
+    assert made.sentence == "The highest is m: $0.50. cost_usd is unknown in 1 of 2 rows."
 
 
 def test_what_is_no_number_is_not_drawn() -> None:
     made = figure("x y", [("a", 1), ("b", float("inf")), ("c", "2"), ("d", None), ("e", 4)])
     assert [value["y"] for value in values(made)] == [1, None, None, None, 4]
     assert made.total is not None
-    assert made.total.words == "5"
+    assert made.total.words == "≥ 5"
+    assert made.sentence == "The highest is e: 4. y is unknown in 3 of 5 rows."
+    # JSON has no infinite numbers.
+    assert [row["y"] for row in made.rows] == [1, None, None, None, 4]
     drawing.svg(made.wide or "")
 
 

@@ -32,8 +32,8 @@ def filled(ledger: Path) -> Path:
 def test_the_page_says_what_its_json_does(sites: Sites, filled: Path) -> None:
     site = sites(filled)
     page = site.page(f"{PATH}?{JULY}")
-    change = "+240 % (+$3.00) on 1-3 June 2026 (recorded from 2 June), of what has a price"
-    assert f"Spent ≥ $4.25 {change}" in page.text
+    change = "+240 % (+$3.00) against 1-3 June 2026 (recorded from 2 June)"
+    assert f"Spent ≥ $4.25 {change}, counting calls with a price only" in page.text
     assert "1 without a price: totals are lower bounds" in page.text
     for words in review(site)["figures"]:
         assert words["title"] in page.text

@@ -1,6 +1,5 @@
 """What another build, or a hand, put into a ledger: no value of any column takes a page away."""
 
-import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -11,7 +10,7 @@ import pytest
 from hermes_telemetry.commands.cli import main
 from support.datasette_site import Site
 from support.ledger import HandMadeLedger
-from support.pages import HOSTILE, assert_harmless, assert_no_markup
+from support.pages import HOSTILE, assert_harmless, assert_no_markup, strict_json
 
 Sites = Callable[..., Site]
 
@@ -19,6 +18,7 @@ PAGES = {
     "overview": "/-/telemetry?since=all",
     "budget": "/-/telemetry/budget?backtest=1&scope=global",
     "prune": "/-/telemetry/prune?before=1h",
+    "charts": "/-/telemetry/charts?since=all",
 }
 # In a column of numbers SQLite keeps a text that is none, and a blob in every column.
 ODD = {
@@ -27,6 +27,10 @@ ODD = {
     "no time": "2026-13-45T99:99:99",
     "negative": -1,
     "empty": "",
+    "infinite": float("inf"),
+    "minus infinite": float("-inf"),
+    # Two of them are more than a float can hold.
+    "huge": 1.7e308,
 }
 
 
@@ -49,10 +53,6 @@ def spoil(path: Path, value: object) -> None:
                         )
 
 
-def not_in_json(text: str) -> None:
-    raise AssertionError(f"{text} is not in JSON")
-
-
 @pytest.mark.parametrize("value", ODD.values(), ids=ODD)
 def test_every_page_answers(sites: Sites, tmp_path: Path, value: object) -> None:
     ledger = tmp_path / "telemetry.db"
@@ -61,8 +61,9 @@ def test_every_page_answers(sites: Sites, tmp_path: Path, value: object) -> None
     site = sites(ledger)
     for address in PAGES.values():
         assert_no_markup(site.get(address).text)
-        json.loads(site.get(address.replace("?", ".json?")).text, parse_constant=not_in_json)
-    site.get("/-/telemetry/forecast.json")
+        strict_json(site.get(address.replace("?", ".json?")).text)
+    strict_json(site.get("/-/telemetry/forecast.json").text)
+    site.get("/-/telemetry/charts/review.html?since=all")
 
 
 def test_a_blob_for_a_time_does_not_hide_the_newest(sites: Sites, ledger: Path) -> None:

@@ -57,7 +57,9 @@ def test_today_is_held_against_the_same_weekday_by_this_time(
         made.call("s", 64.0, f"{day}T12:00:01")
     made.call("s", 3.0, "2026-07-22T10:00")
     site = sites(ledger)
-    assert "Today $3.00 +50 % (+$1.00) on a usual Wednesday at 12:00" in site.page(PATH).text
+    assert (
+        "Today $3.00 +50 % (+$1.00) against the median Wednesday by 12:00" in site.page(PATH).text
+    )
     today = site.get(f"{PATH}.json").json()["today"]
     assert today == {
         "day": "2026-07-22",
@@ -71,7 +73,7 @@ def test_today_is_held_against_the_same_weekday_by_this_time(
 
 def test_one_wednesday_is_no_usual_one(sites: Sites, ledger: Path, made: HandMadeLedger) -> None:
     daily(made, "2026-07-14", "2026-07-22", 1.0)
-    assert "Today $1.00 no usual Wednesday is known yet" in sites(ledger).page(PATH).text
+    assert "Today $1.00 too few earlier Wednesdays to compare with" in sites(ledger).page(PATH).text
 
 
 def test_this_month_is_held_against_the_same_days_of_the_last(
@@ -81,7 +83,7 @@ def test_this_month_is_held_against_the_same_days_of_the_last(
     daily(made, "2026-07-01", "2026-07-22", 1.5)
     text = sites(ledger).page(PATH).text
     # 22 days of 1.50 and of 1 USD; 23 to 30 June are not counted.
-    assert "This month $33.00 +50 % (+$11.00) on 1-22 June 2026" in text
+    assert "This month $33.00 +50 % (+$11.00) against 1-22 June 2026" in text
     # Nine days are to come; of the 14 before all but today's 1.50 are over: 33 + 9 x 1.50 at least.
     assert "Projected, July" in text
 
@@ -191,7 +193,7 @@ def test_dear_days_and_changed_prices_are_marked(
         if node.tag.endswith("}a")
     }
     assert [day for day, said in words.items() if "▲" in said] == ["Friday 10 July 2026"]
-    assert "▲ $7.00 above the usual $1.00" in words["Friday 10 July 2026"]
+    assert "▲ $7.00 above the median $1.00" in words["Friday 10 July 2026"]
     assert [day for day, said in words.items() if "┊" in said] == ["Sunday 12 July 2026"]
     assert "┊ the price of m changed by +50 %" in words["Sunday 12 July 2026"]
     assert "The price of m changed by +50 %, 12 Jul 08:00:00" in site.page(PATH).text
@@ -251,7 +253,7 @@ def test_cron_jobs_sessions_and_failures_lead_to_their_rows(
     assert "job $1.00 1 20 Jul 03:00:00 cron" in page.text
     # Three attempts of two sessions, a minute each; one that nothing answered.
     assert "429 3 2 3" in page.text
-    assert "none came 1 1 –" in page.text
+    assert "no status 1 1 –" in page.text
     links = dict(page.links)
     assert "cron_job_id=0123456789ab" in links["$1.50"]
     for words in ("$1.50", "$1.00", "3"):
@@ -274,7 +276,7 @@ def test_what_to_look_at(sites: Sites, ledger: Path, made: HandMadeLedger) -> No
     assert "gift was free and now costs: $0.75 for 2 calls since 10 Jul 09:00:00" in text
     assert "A retry storm of 5 failed attempts at stormy , 12 Jul 10:00:00" in text
     # The parent has no run either.
-    assert "Of 1 delegations in all: 1 without a turn, 1 under a session that is not" in text
+    assert "Of 1 delegations: 1 without a turn, 1 under a session that is not" in text
     assert "Sender ann reached the limit: $5.00 of $5.00 a month, 12 Jul 10:00:00" in text
     # None of it but the delegations, which have no window, happened in June.
     june = sites(ledger).page(f"{PATH}?since=2026-06-01&until=2026-06-30").text
@@ -390,7 +392,7 @@ def test_an_older_file_shows_what_it_can(sites: Sites, tmp_path: Path) -> None:
     site = sites(old)
     text = site.page(f"{PATH}?since=all").text
     assert f"hermes-telemetry migrate --db {old}" in text
-    assert "Failed attempts This file cannot say." in text
+    assert "Failed attempts This ledger is too old to show this." in text
     assert site.get(f"{PATH}.json").json()["failed_attempts"] is None
 
 

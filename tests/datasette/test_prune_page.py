@@ -80,7 +80,7 @@ def expected(
     if method == "GET":
         if kind != "right":
             return 400, WHY[kind], everything
-        return 200, "3 failed attempts from before", everything
+        return 200, "3 failed attempts before", everything
     if actor not in ("ann", "root"):
         return 403, "telemetry-prune on telemetry is not allowed to you", everything
     if immutable:

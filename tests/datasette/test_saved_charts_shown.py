@@ -3,7 +3,7 @@
 import html
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from support.datasette_site import Page
+from support.ledger import HandMadeLedger
 from support.saved_charts import (
     ANN_MAY,
     CHART,
@@ -100,6 +101,24 @@ def test_its_figure_has_total_picture_table_and_links(serve: Serve, ledger: Path
     assert [row["cost_usd"] for row in rows] == [0.125, 0.75]
     assert web.ask("GET", leads["CSV"]).text.startswith("day,cost_usd,")
     assert "with recursive" in web.ask("GET", leads["SQL"]).text
+
+
+def test_rows_of_several_models_are_one_bar_a_day(serve: Serve, ledger: Path) -> None:
+    with closing(HandMadeLedger(ledger)) as made:
+        made.call("u", 0.5, "2026-07-02T13:00:00", model="b")
+        made.call("u", 0.375, "2026-07-02T13:00:00", model="c")
+    web = serve(ledger)
+    save(web, path="/telemetry/cost_by_day_and_model")
+    # 1 July: 0.75 of model a, the dearest row, and b without a price. 2 July: 0.125 of a, 0.5 of b
+    # and 0.375 of c are 1.0, the dearest day.
+    (chart,) = shown(web)
+    days = {row["day"]: row["cost_usd"] for row in chart["rows"]}
+    assert days == {"2026-07-01": 0.75, "2026-07-02": 1.0}
+    assert len(chart["rows"]) == 2
+    assert chart["sentence"].startswith("The highest is 2026-07-02: $1.00.")
+    page = Page(web.ask("GET", f"{REVIEW}?since=all").text)
+    assert 'alt="What days cost. The highest is 2026-07-02: $1.00.' in page.html
+    assert "2026-07-01 ≥ $0.75" in page.text
 
 
 def test_its_own_parameters_stay_with_it(serve: Serve, ledger: Path) -> None:

@@ -5,10 +5,11 @@ import re
 import shlex
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -140,6 +141,20 @@ def test_several_files_are_served_side_by_side(filled: Path, tmp_path: Path) -> 
         assert codes == [200, 200, 404]
 
 
+def test_a_file_that_is_no_ledger_is_named_and_served_all_the_same(
+    filled: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "recipes.db"
+    with closing(sqlite3.connect(other)) as recipes:
+        recipes.execute("create table recipes (name text)")
+    with serving(filled, other) as server:
+        assert server.client.get("recipes.json").status_code == 200
+        assert server.warnings() == (
+            f"{other} is not a telemetry ledger: it has no runs and llm_calls; it is served without"
+            " telemetry pages\n"
+        )
+
+
 def test_without_a_file_the_telemetry_home_is_served(filled: Path, hermes_home: Path) -> None:
     home = hermes_home / "telemetry" / "telemetry.db"
     home.parent.mkdir()
@@ -234,7 +249,8 @@ def test_what_cannot_be_served_is_one_line(
     )
     home = hermes_home / "telemetry" / "telemetry.db"
     assert refusal(capsys) == (
-        f"hermes-telemetry serve: there is no file {home}: the host makes it with its first turn"
+        f"hermes-telemetry serve: there is no file {home}: Hermes makes it with its first turn;"
+        " another one is named by --db FILE"
     )
     text = tmp_path / "text.db"
     text.write_text("no database, and long enough to tell\n" * 40, encoding="utf-8")

@@ -19,19 +19,21 @@ from support.tree import ROOT, project_files
 
 OURS = ("hermes_telemetry", "datasette_plugin")
 
-_GROUND = {"windows", "money", "paths"}
+_GROUND = {"windows", "money", "paths", "strict_json"}
 _STORE = _GROUND | {"store", "cron_jobs", "host", "payloads", "turns"}
 _FIGURES = _STORE | {"budget", "pricing", "reports", "yaml_files"}
 MAY_IMPORT: dict[str, set[str]] = {
     "windows": set(),
     "money": set(),
+    "strict_json": set(),
     "paths": set(),
     "payloads": set(),
     "whole_files": set(),
+    "file_locks": set(),
     "first_load": {"paths", "whole_files"},
     "cron_jobs": {"paths"},
-    "yaml_files": {"windows", "whole_files"},
-    "store": _GROUND,
+    "yaml_files": {"windows", "whole_files", "file_locks"},
+    "store": _GROUND | {"file_locks"},
     "host": _GROUND | {"payloads"},
     "turns": _GROUND | {"payloads"},
     "budget": _FIGURES,
@@ -51,9 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 
 ANALYTICS = {"datasette", "sqlite_utils", "hermes_telemetry_datasette", "datasette_plugin"}
-MAY_USE_ANALYTICS = {
-    f"hermes_telemetry/commands/{name}.py" for name in ("server", "report", "export", "merge")
-}
+MAY_USE_ANALYTICS = {"hermes_telemetry/commands/server.py"}
 HOST = {"agent", "cron", "hermes_cli"}
 
 SQL = re.compile(

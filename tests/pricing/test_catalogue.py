@@ -297,6 +297,64 @@ def test_a_slow_import_delays_one_call_by_a_tenth_of_a_second(
     assert price.basis == "catalogue"
 
 
+def test_a_price_that_comes_when_its_lookup_has_just_given_up_counts(
+    home: Path,
+    time: StoppedClock,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ready = threading.Event()
+    package = Package(clause(equals="m"), **CHEAP)
+
+    def load() -> Package:
+        assert ready.wait(10)
+        return package
+
+    is_asking = Catalogue.is_asking
+
+    def after_the_answer(catalogue: Catalogue, model: str, provider: str) -> bool:
+        ready.set()
+        wait_for_threads("telemetry-catalogue")
+        return is_asking(catalogue, model, provider)
+
+    monkeypatch.setattr(Catalogue, "is_asking", after_the_answer)
+    catalog = Catalog(home, catalogue=Catalogue(load=load, clock=time.clock))
+    price = catalog.lookup("m", "p")
+    assert price is not None
+    assert price.basis == "catalogue"
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("slow", ["host", "package"])
+def test_a_price_that_comes_too_late_for_a_call_is_not_said_to_be_unknown(
+    home: Path, time: StoppedClock, caplog: pytest.LogCaptureFixture, slow: str
+) -> None:
+    ready = threading.Event()
+
+    def nothing(*asked: Any) -> None:
+        assert slow not in asked or ready.wait(10)
+
+    tariffs = Tariffs(lambda *asked: nothing("host"), clock=time.clock)
+    catalog = Catalog(
+        home,
+        clock=time.clock,
+        tariff=tariffs.price,
+        tariff_awaited=tariffs.is_asking,
+        catalogue=Catalogue(load=lambda: nothing("package"), clock=time.clock),
+    )
+    for _ in range(2):
+        assert catalog.lookup("m", "p") is None
+    (early,) = caplog.messages
+    assert early.startswith("model 'm' at provider 'p' has no price yet, it is still being looked")
+    ready.set()
+    wait_for_threads("telemetry-")
+    for _ in range(2):
+        assert catalog.lookup("m", "p") is None
+    assert caplog.messages[1:] == [
+        "model 'm' at provider 'p' has no price that is known: its calls stay without a cost"
+    ]
+
+
 def test_the_package_is_not_even_imported_while_others_know_the_model(home: Path) -> None:
     imported = []
     catalog = Catalog(home, catalogue=catalogue(lambda: imported.append(1)))

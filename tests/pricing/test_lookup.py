@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes_telemetry.pricing import Catalog, Price, Rates, Usage
+from hermes_telemetry.pricing.catalogue import Catalogue
 from support.stopped_clock import StoppedClock
 
 LISTED = """
@@ -314,8 +315,10 @@ def test_every_step_can_be_asked_for_what_it_would_charge(home: Path) -> None:
 
 
 def test_unknown_and_assumed_prices_warn_once_for_each_model_and_provider(
-    catalog: Catalog, caplog: pytest.LogCaptureFixture
+    home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    (home / "pricing.yaml").write_text(LISTED)
+    catalog = Catalog(home, catalogue=Catalogue(wait=30))
     with caplog.at_level(logging.WARNING, "hermes_telemetry.pricing"):
         for _ in range(3):
             catalog.lookup("nobody-knows", "nous")
@@ -323,12 +326,12 @@ def test_unknown_and_assumed_prices_warn_once_for_each_model_and_provider(
             catalog.lookup("routed", "nous")
             catalog.lookup("acme/model", "nous")
     assert sorted(record.getMessage() for record in caplog.records) == [
+        "model 'nobody-knows' at provider 'nous' has no price that is known:"
+        " its calls stay without a cost",
+        "model 'nobody-knows' at provider 'other' has no price that is known:"
+        " its calls stay without a cost",
         "model 'routed' at provider 'nous' is priced by an entry of source 'openrouter':"
         " an assumption",
-        "no price is known for model 'nobody-knows' at provider 'nous':"
-        " its calls stay without a cost",
-        "no price is known for model 'nobody-knows' at provider 'other':"
-        " its calls stay without a cost",
     ]
 
 

@@ -47,7 +47,7 @@ def faults(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [
         record.getMessage().rpartition("/")[2]
         for record in caplog.records
-        if "no price is known" not in record.getMessage()
+        if "has no price" not in record.getMessage()
     ]
 
 

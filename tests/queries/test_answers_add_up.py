@@ -1,6 +1,5 @@
 """Queries against plain Python over the same rows, on ledgers filled by chance."""
 
-import random
 import sqlite3
 from collections import defaultdict
 from contextlib import closing
@@ -8,13 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from hermes_telemetry.store import run_totals
 from hermes_telemetry.windows import day_start_utc
 from support.ledger import HandMadeLedger
 from support.lineage import root_of
-from support.random_ledger import scatter
 
 ZONE = "Europe/Madrid"
 PROFILES = ("", "work", "home")
@@ -89,12 +85,6 @@ def total(costs: list[float | None]) -> float | None:
     """None when nothing is priced."""
     priced = [cost for cost in costs if cost is not None]
     return sum(priced) if priced else None
-
-
-@pytest.fixture(params=range(4))
-def filled(request: pytest.FixtureRequest, ledger: HandMadeLedger) -> HandMadeLedger:
-    scatter(ledger, random.Random(request.param))
-    return ledger
 
 
 def test_days_add_up_to_all_calls(filled: HandMadeLedger) -> None:

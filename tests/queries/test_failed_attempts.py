@@ -1,7 +1,5 @@
 from support.ledger import HandMadeLedger, stored
 
-BRIEF = "day attempts model status_code"
-
 
 def test_failures_are_grouped_by_day_model_status_and_reason(ledger: HandMadeLedger) -> None:
     def storm(

@@ -1,6 +1,5 @@
 """The figures that are more than sums, against plain Python on ledgers filled by chance."""
 
-import random
 import sqlite3
 import statistics
 from collections import defaultdict
@@ -10,13 +9,6 @@ from datetime import date, datetime, timedelta
 import pytest
 
 from support.ledger import HandMadeLedger, Row
-from support.random_ledger import scatter
-
-
-@pytest.fixture(params=range(4))
-def filled(request: pytest.FixtureRequest, ledger: HandMadeLedger) -> HandMadeLedger:
-    scatter(ledger, random.Random(request.param))
-    return ledger
 
 
 def rows(ledger: HandMadeLedger, sql: str) -> list[Row]:

@@ -41,7 +41,7 @@ def test_answers_are_the_same_without_anything_beside_the_schema(ledger: HandMad
     questions += [("cost_per_turn", {"session_id": session}) for session in sessions]
     questions += [("cron_runs", {"cron_job_id": job}) for job in jobs]
     questions += [(name, {}) for name, query in QUERIES.items() if not query.parameters]
-    questions += [("price_history", {}), ("ledger_growth", {"months": "3"})]
+    questions += [("price_history", {}), ("price_changes", {}), ("ledger_growth", {"months": "3"})]
     with_all = [ledger.ask(name, **given) for name, given in questions]
     with closing(sqlite3.connect(ledger.path)) as connection:
         for kind, name in connection.execute(
@@ -65,6 +65,7 @@ def test_an_older_file_says_what_it_lacks_and_what_brings_it(tmp_path: Path) -> 
         "ledger_growth",
         "moa_calls",
         "newest_runs",
+        "price_changes",
         "price_history",
         "retry_storms",
         "subagent_join_health",

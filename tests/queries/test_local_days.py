@@ -138,6 +138,11 @@ def test_a_day_that_is_none_is_refused(day: str) -> None:
         ("today", "", 30, "2026-06-30T22:00:00", "9999-12-31T23:59:59"),
         ("yesterday", "yesterday", 30, "2026-06-29T22:00:00", "2026-06-30T22:00:00"),
         ("Yesterday", "TODAY", 30, "2026-06-29T22:00:00", "2026-07-01T22:00:00"),
+        # Weeks begin on Monday, 29 June; last week is that of the 22nd. This one ends today.
+        ("week", "week", 30, "2026-06-28T22:00:00", "2026-07-01T22:00:00"),
+        ("last-week", "Last-Week", 30, "2026-06-21T22:00:00", "2026-06-28T22:00:00"),
+        ("month", "month", 30, "2026-06-30T22:00:00", "2026-07-01T22:00:00"),
+        ("last-month", "last-month", 30, "2026-05-31T22:00:00", "2026-06-30T22:00:00"),
         # The 29, or 6, days before it.
         ("", "yesterday", 7, "2026-06-23T22:00:00", "2026-06-30T22:00:00"),
         # An age is hours back from now, 24 of them a day; as an end it is half-open.

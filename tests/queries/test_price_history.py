@@ -13,8 +13,8 @@ def test_tariffs_are_intervals_that_end_where_the_next_begins(ledger: HandMadeLe
     # Input 2 -> 3 is 50 % more, output as before; the cache rates are stated no longer.
     april, may = stored("2026-04-01T10:00"), stored("2026-05-01T10:00")
     assert ledger.ask("price_history") == [
-        (may, 3.0, None, 8.0, None, None, 50.0, "p", "m", "list", "v2"),
-        (april, 2.0, may, 8.0, 0.5, 2.5, None, "p", "m", "list", "v1"),
+        (may, 3.0, None, 8.0, None, None, 50.0, "p", "m", "list", "v2", "rise"),
+        (april, 2.0, may, 8.0, 0.5, 2.5, None, "p", "m", "list", "v1", "first"),
     ]
 
 
@@ -26,7 +26,12 @@ def test_the_change_is_that_of_the_rate_that_changed_most(ledger: HandMadeLedger
         ("04", 2.5, 4.0, 1.0),  # another version of the same rates
     ):
         ledger.tariff(input, output, f"2026-05-{day}", cache_read_cost_per_million=read)
-    assert ledger.ask("price_history", "change_pct") == [(0.0,), (100.0,), (-50.0,), (None,)]
+    assert ledger.ask("price_history", "change_pct change") == [
+        (0.0, "none"),
+        (100.0, "rise"),
+        (-50.0, "cut"),
+        (None, "first"),
+    ]
 
 
 def test_a_price_per_request_that_doubles_is_a_change(ledger: HandMadeLedger) -> None:
@@ -46,13 +51,19 @@ def test_from_nothing_there_is_no_per_cent_and_to_nothing_it_is_all(
         ("05", 0.0, 0.0),
     ):
         ledger.tariff(input, output, f"2026-05-{day}")
-    assert ledger.ask("price_history", "change_pct") == [
-        (-100.0,),
-        (None,),
-        (None,),
-        (0.0,),
-        (None,),
+    assert ledger.ask("price_history", "change_pct change") == [
+        (-100.0, "to 0"),
+        (None, "from 0"),
+        (None, "from 0"),
+        (0.0, "none"),
+        (None, "first"),
     ]
+
+
+def test_a_change_is_unknown_where_no_rate_is_stated_twice(ledger: HandMadeLedger) -> None:
+    ledger.tariff(2.0, None, "2026-05-01")
+    ledger.tariff(None, 8.0, "2026-05-02")
+    assert ledger.ask("price_history", "change_pct change") == [(None, None), (None, "first")]
 
 
 def test_of_equal_changes_the_one_of_the_rate_that_is_named_first_is_told(

@@ -64,7 +64,7 @@ PROMISED = {
         " child_status child_calls started_at unpriced_calls child_subtree_usd",
     ),
     "subagent_join_health": (
-        "",
+        "since until profile",
         "edges with_turn_id joined unjoined without_turn_id orphans unattributed_usd",
     ),
     "free_paid_history": (
@@ -236,7 +236,7 @@ def test_the_window_and_the_profile_have_one_wording(name: str) -> None:
         for query in QUERIES.values()
         if any(parameter.kind == "since" for parameter in query.parameters)
     ]
-    assert len(windowed) == 26
+    assert len(windowed) == 27
     assert len({named_rows(query, name) for query in windowed}) == 1
     assert None not in {named_rows(query, name) for query in windowed}
 

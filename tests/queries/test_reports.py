@@ -104,6 +104,7 @@ def test_every_query_has_its_default_window() -> None:
         "retry_storms": "30 days",
         "smells": "30 days",
         "spend_anomalies": "30 days",
+        "subagent_join_health": "30 days",
         "subagent_turns": "30 days",
         "tool_reliability": "30 days",
     }

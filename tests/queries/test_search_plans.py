@@ -29,6 +29,7 @@ def plan(ledger: HandMadeLedger, name: str) -> list[str]:
         ("ledger_growth", "subagent_edges", "idx_speed_edges_started"),
         ("subagent_turns", "edge", "idx_speed_edges_started"),
         ("cost_per_turn", "subagent_edges", "idx_speed_edges_turn"),
+        ("subagent_join_health", "run", "idx_speed_runs_subagents"),
     ],
 )
 def test_rows_of_the_window_are_searched_by_an_index_of_their_own(

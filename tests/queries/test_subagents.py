@@ -157,6 +157,20 @@ def test_cost_that_hangs_on_no_tree_is_unattributed(ledger: HandMadeLedger) -> N
     ]
 
 
+def test_health_is_that_of_the_window(ledger: HandMadeLedger) -> None:
+    ledger.run("root")
+    for day, usd in (("06-29", 1.0), ("06-30", 2.0)):
+        ledger.edge(f"orphan {day}", "gone", "t", f"2026-{day}T10:00")
+        ledger.run(f"lost {day}", started=f"2026-{day}T10:00", platform="subagent")
+        ledger.call(f"orphan {day}", usd, f"2026-{day}T10:00")
+        # The cost of a session of the window, whenever it was spent.
+        ledger.call(f"lost {day}", 10 * usd, "2026-06-28T10:00")
+    columns = "edges orphans unattributed_usd"
+    assert ledger.ask("subagent_join_health", columns) == [(2, 2, 33.0)]
+    assert ledger.ask("subagent_join_health", columns, since="2026-06-30") == [(1, 1, 22.0)]
+    assert ledger.ask("subagent_join_health", columns, until="2026-06-29") == [(1, 1, 11.0)]
+
+
 def test_an_empty_ledger_is_healthy(ledger: HandMadeLedger) -> None:
     assert ledger.ask("subagent_join_health") == [(0, 0, 0, 0, 0, 0, 0.0, 0)]
     assert ledger.ask("subagent_turns", since="all") == []

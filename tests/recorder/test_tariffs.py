@@ -26,7 +26,7 @@ ABOUT: dict[str, Any] = {"model": "lab/m", "provider": "lab", "base_url": "https
 
 
 def test_a_tariff_that_takes_long_delays_the_hook_by_a_tenth_of_a_second(
-    recording: Recording, monkeypatch: pytest.MonkeyPatch
+    recording: Recording, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = threading.Event()
 
@@ -44,6 +44,9 @@ def test_a_tariff_that_takes_long_delays_the_hook_by_a_tenth_of_a_second(
     answer.set()
     assert recording.time.seconds - asked == pytest.approx(0.1, abs=0.002)
     assert recording.row("llm_calls")["cost_usd"] is None
+    assert [message.partition(":")[0] for message in caplog.messages if "'lab/m'" in message] == [
+        "model 'lab/m' at provider 'lab' has no price yet, it is still being looked up"
+    ]
 
 
 def test_the_tariff_prices_the_call_and_is_kept_with_its_address(

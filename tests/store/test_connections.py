@@ -1,5 +1,7 @@
 """How a ledger is opened: by one thread at a time."""
 
+import gc
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,3 +69,19 @@ def test_threads_prepare_a_new_ledger_one_after_the_other(
     assert met == [False, False, False]
     ledger.apply(tool_rows(1))
     assert ask_ledger(path, "select count(*) from tool_calls") == [(4,)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system lists no open files")
+def test_a_thread_that_ends_leaves_no_file_open(ledger: Ledger) -> None:
+    ledger.apply(tool_rows(1))
+    before = len(os.listdir("/proc/self/fd"))
+    gc.disable()  # as in a large process, where a full collection is rare
+    try:
+        for _ in range(5):
+            thread = threading.Thread(target=ledger.apply, args=(tool_rows(1),))
+            thread.start()
+            thread.join(PATIENCE_S)
+        # SQLite keeps the file of a connection that closes beside another for the next one.
+        assert len(os.listdir("/proc/self/fd")) <= before + 2
+    finally:
+        gc.enable()

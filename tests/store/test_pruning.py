@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +15,13 @@ import pytest
 
 from hermes_telemetry.paths import database_path, spill_path, telemetry_home
 from hermes_telemetry.recorder import Recorder
+from hermes_telemetry.store.locking import is_busy
 from hermes_telemetry.store.maintenance import NoRoomError, OldLedgerError, open_writable, vacuum
 from hermes_telemetry.store.retention import PruneRule, Pruning, preview, prune
 from hermes_telemetry.windows import SYSTEM_CLOCK
 from support import failures, old_ledger
 from support.live_recorder import LiveRecorder
+from support.locks import exclusive_mode_elsewhere
 from support.stopped_clock import StoppedClock
 from support.tree import ROOT
 
@@ -243,6 +245,30 @@ def test_killed_half_way_nothing_that_was_to_stay_is_gone(path: Path) -> None:
     prune(path, PruneRule(BEYOND_ALL, keep_last=50))
 
     assert failures.ids(path) == stay
+
+
+def test_a_command_waits_for_who_moves_in_the_log_of_a_killed_process(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures.build(path, 10)
+    tries: list[str] = []
+    with ExitStack() as moving:
+
+        def looked_at(path: Path) -> sqlite3.Connection:
+            # When the first look at the file is over, and before its second.
+            moving.enter_context(exclusive_mode_elsewhere(path))
+            return sqlite3.connect(":memory:")
+
+        def note(error: sqlite3.Error) -> bool:
+            tries.append(error.sqlite_errorname)
+            if len(tries) == 3:
+                moving.close()
+            return is_busy(error)
+
+        monkeypatch.setattr("hermes_telemetry.store.files.open_ledger", looked_at)
+        monkeypatch.setattr("hermes_telemetry.store.locking.is_busy", note)
+        open_writable(path).close()
+    assert tries == ["SQLITE_BUSY"] * 3
 
 
 def test_a_file_is_not_rewritten_where_the_disk_has_no_room_for_it(

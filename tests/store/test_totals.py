@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -24,6 +25,23 @@ def move(path: Path, to: Path) -> None:
     for suffix in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
             Path(f"{path}{suffix}").rename(f"{to}{suffix}")
+
+
+def test_a_session_of_the_month_takes_less_than_a_kilobyte(
+    ledger: HandMadeLedger, totals: Totals
+) -> None:
+    # A gateway's 100,000 sessions of a month are 100 MB in each recorder with limits.
+    sessions = 1000
+    for number in range(sessions):
+        ledger.call(f"session {number}", 1.0)
+    tracemalloc.start()
+    try:
+        assert totals.load()
+        took, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert spent(totals) == sessions
+    assert took <= sessions * 1000
 
 
 def test_another_process_counts_within_five_seconds(

@@ -283,6 +283,7 @@ ANSWERS = {
         # The other file has the stop of a subagent alone, which is no tool.
         [(CHILD, 0.0, "error", 1, 0, 0, 0), (SESSION, 1.5, "ok", 2, 0, 0, 0)],
     ),
+    "price_changes": Answers("model rate change", [], [], []),
     "price_history": Answers(
         "valid_from input_usd_per_million valid_to output_usd_per_million",
         [(stored("2025-06-01"), 2.0, None, 4.0)],
@@ -325,7 +326,7 @@ ANSWERS = {
     ),
     "subagent_join_health": Answers(
         "edges with_turn_id joined unjoined without_turn_id orphans unattributed_usd",
-        [(2, 2, 2, 0, 0, 0, 0.0)],
+        [(1, 1, 1, 0, 0, 0, 0.0)],
         [(2, 2, 2, 0, 0, 0, 0.0)],
         [(2, 1, 0, 1, 1, 0, 0.0)],
     ),
