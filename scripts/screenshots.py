@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from PIL import Image
@@ -30,8 +31,10 @@ LARGEST_BYTES = 150_000
 # More than one needs of text and bars; fewer are tried where a picture is too large.
 COLOURS = (128, 64, 32, 16)
 
-# What the host calls the cron jobs of the made-up ledger, in the order of their cost.
 BROKEN = "budgets:\n  global: {daily_usd: five}\n"
+# The pages show this month, of which there is next to nothing on its first days.
+_TODAY = datetime.now(UTC).date()
+_PERIOD = f"?since={_TODAY - timedelta(days=29)}&until={_TODAY}"
 COST_BY_DAY = (
     "/telemetry/cost_by_day_and_model#g.mark=bar&g.x_column=day&g.x_type=ordinal"
     "&g.y_column=cost_usd&g.y_type=quantitative&g.color_column=model"
@@ -48,15 +51,15 @@ class Shot:
 
 
 SHOTS = {
-    "overview": Shot("demo", "/-/telemetry"),
+    "overview": Shot("demo", f"/-/telemetry{_PERIOD}"),
     "budget": Shot("demo", "/-/telemetry/budget"),
-    "cost-review": Shot("demo", "/-/telemetry/charts"),
+    "cost-review": Shot("demo", f"/-/telemetry/charts{_PERIOD}"),
     "prune": Shot("demo", "/-/telemetry/prune?before=30d", 1200),
     "query": Shot("demo", COST_BY_DAY, 1300),
     "table": Shot("demo", "/telemetry/runs", 1000),
-    "overview-no-budget": Shot("no budget", "/-/telemetry"),
+    "overview-no-budget": Shot("no budget", f"/-/telemetry{_PERIOD}"),
     "budget-no-budget": Shot("no budget", "/-/telemetry/budget"),
-    "overview-broken-budget": Shot("broken budget", "/-/telemetry"),
+    "overview-broken-budget": Shot("broken budget", f"/-/telemetry{_PERIOD}"),
     "budget-broken-budget": Shot("broken budget", "/-/telemetry/budget"),
     "overview-empty": Shot("empty", "/-/telemetry"),
     "budget-empty": Shot("empty", "/-/telemetry/budget"),
