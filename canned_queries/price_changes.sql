@@ -1,7 +1,8 @@
 /*
 title: Which prices rose or fell
 description: >-
-  Every change of a rate in the host's tariffs, newest first, with the rate before and after it.
+  Every change of a rate in the host's tariffs, newest first, with the rate before (as last stated)
+  and after it.
   Rates are per million tokens, "request" is per call. A rise from 0 reads "from 0" and has no per
   cent. price_history has the whole tariffs, free_paid_history the models that were free;
   hermes-telemetry pricing show MODEL shows the prices that calls were recorded at.
@@ -50,6 +51,8 @@ with
       *,
       lag(usd) over (partition by provider, model, place order by captured_at, id) as usd_before
     from rates
+    -- A tariff that does not state a rate says nothing of it: the last that did is compared with.
+    where usd is not null
   )
 select
   model,
@@ -69,6 +72,5 @@ select
   source,
   pricing_version
 from changes
--- NULL, a rate that one of the two did not state, is no change: nobody knows by how much.
 where usd <> usd_before
 order by captured_at desc, id desc, place

@@ -7,7 +7,9 @@ from decimal import Decimal
 
 UNKNOWN = "–"
 BEYOND_ALL_SUMS = 1e100
-"""USD that nobody has spent, though a foreign file may say so: sums of more may be infinite."""
+"""USD that nobody has spent, though a foreign file may say so: sums of more may be infinite. The
+same holds below zero.
+"""
 _CENT = 0.01
 # A token at a millionth of a dollar per million tokens.
 _LAST_DIGIT = 12

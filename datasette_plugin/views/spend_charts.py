@@ -31,7 +31,7 @@ def limit_bar(key: str, outlook: Outlook) -> Markup:
     expected = spent if outlook.projection is None else outlook.projection.usd
     # An infinite sum, which only a broken file can hold, has no length; the words say "–".
     spent_drawn, expected_drawn = (
-        amount if amount < BEYOND_ALL_SUMS else 0.0 for amount in (spent, expected)
+        amount if abs(amount) < BEYOND_ALL_SUMS else 0.0 for amount in (spent, expected)
     )
     full = max(limit * 1.2, expected_drawn * 1.05, spent_drawn * 1.05) or 1.0
     colour = COLOURS[verdict.level or "ok"]

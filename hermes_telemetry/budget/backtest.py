@@ -53,7 +53,7 @@ def backtest(
         left = [day for day in days if day >= origin]
         spent = sum(spend.get(day, 0.0) for day in days if day < origin)
         came = sum(spend.get(day, 0.0) for day in left)
-        if left[-1] < today and mean is not None and spent + came < BEYOND_ALL_SUMS:
+        if left[-1] < today and mean is not None and abs(spent + came) < BEYOND_ALL_SUMS:
             projection = burn_rate_projection(history, spent, left)
             assert projection is not None
             count += 1

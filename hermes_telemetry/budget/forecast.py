@@ -136,7 +136,7 @@ def daily_spend_series(
     days = (first + timedelta(days=number) for number in range((today - first).days))
     history = [PastDay(day, *spend.get(day, (0.0, 0.0))) for day in days]
     # A foreign file may hold anything. From this nothing is to be learnt.
-    return history if sum(day.usd for day in history) < BEYOND_ALL_SUMS else []
+    return history if sum(abs(day.usd) for day in history) < BEYOND_ALL_SUMS else []
 
 
 def mean_daily_usd(history: Sequence[PastDay]) -> float | None:

@@ -2,9 +2,10 @@
 
 A checkpoint has the disk write all of the log, about 0.6 ms per megabyte. No hook waits for that: a
 thread does it after every 250th commit of this process. What is written meanwhile stays in the log,
-which then would never begin anew where writing does not pause; so that little is moved by the next
-hook, right behind its own commit, when no other is likely to write; it takes some 2 ms. Where
-readers leave no gap for that the log grows, and the next try follows soon.
+which then would never begin anew where writing does not pause; so that little, 1,000 frames at
+most, is moved by the next hook, right behind its own commit, when no other is likely to write (some
+2 ms where the disk is quick). Where readers leave no gap for that the log grows, and the next try
+follows soon.
 """
 
 from __future__ import annotations
@@ -59,14 +60,17 @@ class Checkpointer:
         self._commits = 0
         self._not_before = 0.0
         self._hooks_to_try = 0
+        self._has_looked = False
         self._working = threading.Lock()
 
     def opened(self) -> None:
-        """A connection was made: a log that earlier processes left long is shortened, since this
-        one may make no 250 commits.
+        """A connection was made. At the first of this process a log that earlier ones left long is
+        moved in, since this one may make no 250 commits; the next commit begins it anew.
         """
-        if self._size() > LEFT_OVER_BYTES:
-            self._begin()
+        if not self._has_looked:
+            self._has_looked = True
+            if self._size() > LEFT_OVER_BYTES:
+                self._begin()
 
     def now(self, conn: sqlite3.Connection) -> None:
         """Move the log into the database, however long it is."""
@@ -111,7 +115,10 @@ class Checkpointer:
             return
         try:
             began = self._clock.monotonic()
-            with closing(sqlite3.connect(self._path, timeout=0, isolation_level=None)) as conn:
+            # Never made: an empty file that takes the place of a ledger that was moved just now
+            # would have SQLite delete the log beside it.
+            uri = self._path.absolute().as_uri() + "?mode=rw"
+            with closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as conn:
                 is_nearly_in = self._move_nearly_all(conn)
             if not is_nearly_in:
                 ended = self._clock.monotonic()
@@ -125,13 +132,15 @@ class Checkpointer:
         """Move the log into the database until little comes meanwhile; False where a reader or
         another checkpoint is in the way.
         """
-        before = 0
+        before = None
         for _ in range(_MOST_ROUNDS):
             done = _checkpoint(conn, "passive")
             if not done.is_done or done.frames - done.moved > _FEW_FRAMES:
                 return False
-            came, before = done.moved - before, done.moved
-            if came <= _FEW_FRAMES:
+            # A log that began anew has fewer.
+            came = None if before is None else done.moved - (before if before <= done.moved else 0)
+            before = done.moved
+            if came is not None and came <= _FEW_FRAMES:
                 # Where nothing came and all is in, the next commit begins the log anew by itself.
                 self._hooks_to_try = _HOOKS_TO_TRY if came or done.moved < done.frames else 0
                 return True

@@ -116,10 +116,6 @@ class _Local(threading.local):
     def conn(self) -> LedgerConnection | None:
         return None if self.held is None else self.held.conn
 
-    @conn.setter
-    def conn(self, conn: LedgerConnection | None) -> None:
-        self.held = None if conn is None else _Held(conn)
-
 
 _POISON = (
     sqlite3.IntegrityError,
@@ -153,6 +149,9 @@ class Ledger:
         self._tripped = False
         self._bringing_in = threading.Lock()
         self._local = _Local()
+        # The first thread's stays open when that has ended: with the last of a process SQLite moves
+        # in the log and deletes it, which would be each turn's where each has a thread of its own.
+        self._anchor: _Held | None = None
         self._checkpointer = Checkpointer(path, clock)
         _ledgers.add(self)
 
@@ -220,9 +219,11 @@ class Ledger:
     @held_off
     def close(self) -> None:
         """Close this thread's connection."""
-        conn, self._local.conn = self._local.conn, None
-        if conn is not None:
-            conn.close()
+        held, self._local.held = self._local.held, None
+        if held is not None:
+            if self._anchor is held:
+                self._anchor = None
+            held.conn.close()
 
     def _bring_in(self, conn: LedgerConnection, deadline: float) -> bool:
         """Write spilled batches, oldest first. Raises sqlite3.Error when the ledger does not take
@@ -311,8 +312,11 @@ class Ledger:
                 # A new ledger would delete the log that the moved one may have left here.
                 self._checkpointer.now(local.conn)
             self.close()
+            self._anchor = None
         conn = self._connect(deadline)
-        local.conn, local.identity = conn, file_identity(self.path)
+        local.held, local.identity = _Held(conn), file_identity(self.path)
+        if self._anchor is None:
+            self._anchor = local.held
         return conn
 
     def _begin_anew(self) -> None:
@@ -321,6 +325,7 @@ class Ledger:
         """
         leave_behind(self._local.conn)
         self._local = _Local()
+        self._anchor = None
         self._bringing_in = threading.Lock()
         self._checkpointer = Checkpointer(self.path, self._clock)
         self.spill = Spill(self.path, self._clock)
@@ -332,7 +337,11 @@ class Ledger:
             raise sqlite3.OperationalError("another thread is still preparing the ledger")
         try:
             conn = sqlite3.connect(
-                self.path, timeout=0, isolation_level=None, factory=LedgerConnection
+                self.path,
+                timeout=0,
+                isolation_level=None,
+                factory=LedgerConnection,
+                check_same_thread=False,  # for closing alone, which may be another's task
             )
             try:
                 self._prepare(conn, deadline)

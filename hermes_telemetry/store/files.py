@@ -76,7 +76,7 @@ def _missing(path: Path) -> str:
         return f"{path} is a folder: name a ledger in it"
     usual = path == database_path()
     # HERMES_TELEMETRY_HOME is the folder above the one called telemetry.
-    if usual and path.parent.parent.name == path.parent.name:
+    if usual and (path.parents[1] / path.name).exists():
         advice = f"set HERMES_TELEMETRY_HOME to {path.parents[2]}, the folder above telemetry"
     elif usual:
         advice = "Hermes makes it with its first turn; another one is named by --db FILE"

@@ -32,7 +32,8 @@ class _HeldOff(ContextDecorator):
         thread = threading.get_ident()
         is_inside = thread in _inside
         _inside.append(thread)
-        while _forking and not is_inside:
+        # The one that forks may come here, too: the garbage that it collects closes connections.
+        while not is_inside and any(forking != thread for forking in _forking):
             _inside.remove(thread)
             time.sleep(_POLL_S)
             _inside.append(thread)

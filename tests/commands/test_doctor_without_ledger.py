@@ -77,6 +77,9 @@ def test_a_home_that_names_the_folder_telemetry_itself_is_told_so(
     home = tmp_path / "here" / "telemetry"
     home.mkdir(parents=True)
     monkeypatch.setenv("HERMES_TELEMETRY_HOME", str(home))
+    # Its name alone says nothing.
+    assert "Hermes makes it with its first turn" in cli("stats").err
+    (home / "telemetry.db").touch()
     told = (
         f"there is no file {home}/telemetry/telemetry.db: set HERMES_TELEMETRY_HOME to"
         f" {tmp_path / 'here'}, the folder above telemetry"

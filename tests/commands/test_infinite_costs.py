@@ -23,7 +23,9 @@ def numbers(content: Any) -> list[float]:
     return [content] if isinstance(content, float) else []
 
 
-@pytest.fixture(params=[float("inf"), 1.7e308], ids=["infinite", "infinite in a sum"])
+@pytest.fixture(
+    params=[float("inf"), float("-inf"), 1.7e308], ids=["infinite", "below zero", "in a sum"]
+)
 def spoilt(book: HandMadeLedger, request: pytest.FixtureRequest) -> HandMadeLedger:
     """21 calls of model a for half a dollar each, and two of model b that cost more than all."""
     for day in range(10, 31):

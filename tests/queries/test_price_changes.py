@@ -45,10 +45,12 @@ def test_cache_rates_and_the_price_of_a_request_change_too(ledger: HandMadeLedge
     ]
 
 
-def test_a_rate_that_is_not_stated_has_not_changed(ledger: HandMadeLedger) -> None:
-    for day, read in (("01", 0.5), ("02", None), ("03", 1.0)):
+def test_a_rate_is_compared_with_the_last_that_was_stated(ledger: HandMadeLedger) -> None:
+    for day, read in (("01", None), ("02", 0.5), ("03", None), ("04", 1.0), ("05", None)):
         ledger.tariff(2.0, 8.0, f"2026-05-{day}", cache_read_cost_per_million=read)
-    assert ledger.ask("price_changes") == []
+    assert ledger.ask("price_changes", "changed_at usd_before usd_after") == [
+        (stored("2026-05-04"), 0.5, 1.0)
+    ]
 
 
 def test_models_and_providers_are_compared_with_themselves_in_the_order_of_time(

@@ -85,3 +85,13 @@ def test_a_thread_that_ends_leaves_no_file_open(ledger: Ledger) -> None:
         assert len(os.listdir("/proc/self/fd")) <= before + 2
     finally:
         gc.enable()
+
+
+def test_the_log_stays_where_each_turn_has_a_thread_of_its_own(ledger: Ledger, path: Path) -> None:
+    logs = set()
+    for _ in range(5):
+        thread = threading.Thread(target=ledger.apply, args=(tool_rows(1),))
+        thread.start()
+        thread.join(PATIENCE_S)
+        logs.add(path.with_name(path.name + "-wal").stat().st_ino)
+    assert len(logs) == 1

@@ -110,3 +110,22 @@ def test_who_forks_inside_waits_for_nobody() -> None:
 def _come_in() -> None:
     with held_off:
         assert forks._inside.count(threading.get_ident()) >= 1
+
+
+def test_who_forks_may_close_a_connection_under_way() -> None:
+    """As the garbage that is collected in another's preparation for the fork does."""
+    left_alone = []
+
+    def prepare() -> None:
+        with held_off:
+            left_alone.append(threading.get_ident())
+
+    def forking() -> None:
+        forks._wait_for_others()
+        prepare()
+        forks._let_go_in_parent()
+
+    thread = threading.Thread(target=forking, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert left_alone == [thread.ident]
