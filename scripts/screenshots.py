@@ -191,7 +191,9 @@ def save(image: Image.Image, path: Path) -> int:
     """Writes the picture with as many colours as keep it small; its size in bytes."""
     for colours in COLOURS:
         packed = io.BytesIO()
-        image.convert("RGB").quantize(colours, Image.Quantize.MAXCOVERAGE).save(packed, "png", optimize=True)
+        image.convert("RGB").quantize(colours, Image.Quantize.MAXCOVERAGE).save(
+            packed, "png", optimize=True
+        )
         if packed.tell() <= LARGEST_BYTES:
             break
     path.write_bytes(packed.getvalue())

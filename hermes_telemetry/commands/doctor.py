@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _PLUGIN = "hermes-telemetry"
+_LISTS = ("enabled", "disabled")
 
 
 def add_parser(commands: Commands) -> None:
@@ -119,10 +120,9 @@ def _plugin() -> Iterator[Finding]:
         yield Finding("plugin", "fault", f"{config} is no YAML", "correct it")
         return
     plugins = content.get("plugins") if isinstance(content, dict) else None
-    named = {
-        key: _PLUGIN in (plugins.get(key) or ()) if isinstance(plugins, dict) else False
-        for key in ("enabled", "disabled")
-    }
+    lists = {key: plugins.get(key) for key in _LISTS} if isinstance(plugins, dict) else {}
+    # Of a text the name might be a part: only a list counts.
+    named = {key: isinstance(names := lists.get(key), list) and _PLUGIN in names for key in _LISTS}
     if named["enabled"] and not named["disabled"]:
         text = f"{_PLUGIN} is enabled in {config}: the next turn is recorded"
         yield Finding("plugin", "ok", text)

@@ -124,8 +124,9 @@ def write_on_screen(
     A file or a pipe gets them all, unless the environment's COLUMNS says how wide it may be.
     """
     width = screen.columns
-    # A shell exports COLUMNS only when it is told to.
-    if width is None and (screen.to.isatty() or os.environ.get("COLUMNS", "").isdecimal()):
+    # A shell exports COLUMNS only when it is told to; 0 is "not known".
+    stated = os.environ.get("COLUMNS", "")
+    if width is None and (screen.to.isatty() or (stated.isdecimal() and int(stated) > 0)):
         width = get_terminal_size().columns
     left_out = write_table(screen.to, columns, rows, units, unpriced, width)
     if left_out and screen.columns is None:

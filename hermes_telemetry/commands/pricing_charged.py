@@ -73,6 +73,8 @@ def _why(price: ChargedPrice) -> str | None:
     if price.basis is None:
         return "unexplained: another program wrote 0" if price.has_tokens else "no tokens were used"
     if any(price.rates.values()):
+        if price.has_tokens:
+            return "priced at 0: the rates of the tokens used are 0"
         return "no tokens were used"
     if price.basis == "declared":
         return "declared free: pricing.yaml says that a plan covers it (_subscription)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from ..reports import Query
     from .figures import Figure
     from .options import Commands
+
+_CAP = re.compile(r"^ *limit ([0-9]+)$", re.MULTILINE)
 
 
 def add_parser(commands: Commands) -> None:
@@ -104,12 +107,38 @@ def _figure(namespace: argparse.Namespace) -> Figure:
     for parameter in figure.query.parameters:
         if parameter.default == "no rows" and not given.get(parameter.name):
             raise InputError(f"{namespace.name} has no rows without --param {parameter.name}=…")
+    _tell_of_cap(figure, namespace)
     rows = figure.rows
     if namespace.sort is not None:
         rows = _sorted(figure, namespace.sort, reverse=namespace.reverse)
     elif namespace.reverse:
         rows = rows[::-1]
     return replace(figure, rows=rows[: namespace.limit])
+
+
+def _tell_of_cap(figure: Figure, namespace: argparse.Namespace) -> None:
+    """Says so where rows may be missing that the answer should have: the SQL of some queries gives
+    only the newest ones. The first few of the newest are right in any case.
+    """
+    query = figure.query
+    stated = _CAP.search(query.sql)
+    if stated is None or len(figure.rows) < int(stated[1]):
+        return
+    cap = f"{int(stated[1]):,}"
+    sorts = namespace.sort is not None or namespace.reverse
+    if not sorts and namespace.limit is not None and namespace.limit < len(figure.rows):
+        return
+    if any(parameter.kind == "since" for parameter in query.parameters):
+        where = " of the window"
+        advice = ": choose a shorter one with --since and --until, and go month by month"
+    else:
+        where = advice = ""
+    sorted_ones = " and only these were sorted" if sorts else ""
+    print(
+        f"{query.name} gives the newest {cap} rows{where}{sorted_ones}; older ones, if there are"
+        f" any, are left out{advice}",
+        file=sys.stderr,
+    )
 
 
 def _sorted(figure: Figure, column: str, *, reverse: bool) -> list[tuple[Any, ...]]:

@@ -34,7 +34,12 @@ as long as a try took, which goes through all of it.
 _FEW_FRAMES = 1000
 """So many are left to a hook."""
 
-_MOST_ROUNDS = 20
+_MOST_ROUNDS = 6
+"""In one of them nothing may come, where writing has pauses: then no hook has to do anything."""
+
+_WITHOUT_PAUSE = 5
+"""Commits of this process during one checkpoint: with more there is no use in waiting for none."""
+
 _HOOKS_TO_TRY = 5
 
 
@@ -132,19 +137,24 @@ class Checkpointer:
         """Move the log into the database until little comes meanwhile; False where a reader or
         another checkpoint is in the way.
         """
-        before = None
+        before = came = None
         for _ in range(_MOST_ROUNDS):
+            commits = self._commits
             done = _checkpoint(conn, "passive")
             if not done.is_done or done.frames - done.moved > _FEW_FRAMES:
                 return False
-            # A log that began anew has fewer.
-            came = None if before is None else done.moved - (before if before <= done.moved else 0)
+            if before is not None:
+                # A log that began anew has fewer.
+                came = done.moved - (before if before <= done.moved else 0)
+                if came == 0 and done.moved == done.frames:
+                    return True  # the next commit begins the log anew by itself
+                if came <= _FEW_FRAMES and self._commits - commits > _WITHOUT_PAUSE:
+                    break
             before = done.moved
-            if came is not None and came <= _FEW_FRAMES:
-                # Where nothing came and all is in, the next commit begins the log anew by itself.
-                self._hooks_to_try = _HOOKS_TO_TRY if came or done.moved < done.frames else 0
-                return True
-        return False
+        if came is None or came > _FEW_FRAMES:
+            return False
+        self._hooks_to_try = _HOOKS_TO_TRY
+        return True
 
 
 def _checkpoint(conn: sqlite3.Connection, mode: str) -> _Moved:

@@ -49,6 +49,11 @@ def test_as_json(cli, hermes_home: Path) -> None:
             "there is no {}: set HERMES_HOME to Hermes's home if that is elsewhere, else " + ENABLE,
         ),
         ("plugins: {enabled: [another]}\n", "hermes-telemetry is not enabled in {}: " + ENABLE),
+        ("plugins: {enabled: true}\n", "hermes-telemetry is not enabled in {}: " + ENABLE),
+        (
+            "plugins: {enabled: hermes-telemetry-of-another}\n",
+            "hermes-telemetry is not enabled in {}: " + ENABLE,
+        ),
         ("plugins: {enabled: }\n", "hermes-telemetry is not enabled in {}: " + ENABLE),
         ("model: x\n", "hermes-telemetry is not enabled in {}: " + ENABLE),
         ("", "hermes-telemetry is not enabled in {}: " + ENABLE),

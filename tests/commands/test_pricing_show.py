@@ -346,6 +346,13 @@ def test_a_zero_says_why_it_is_one(
     assert why in cli("pricing", "show", "m", "--db", book.path).out
 
 
+def test_a_price_whose_input_alone_is_free_says_so(cli, book: HandMadeLedger) -> None:
+    price = book.price("listed", input=0.0, output=5.0)
+    book.call("s", 0.0, tokens_in=5000, tokens_out=0, price=price)
+    (shown,) = charged(cli, book)
+    assert shown["why"] == "priced at 0: the rates of the tokens used are 0"
+
+
 def test_calls_without_a_price_or_a_record_are_kept_apart(cli, book: HandMadeLedger) -> None:
     price = book.price("listed", input=1.0, output=4.0)
     book.call("s", None, "2026-06-01", tokens_in=1000)

@@ -175,3 +175,38 @@ def test_a_report_is_as_wide_as_the_terminal(
     assert len(table) == 3
     assert all(len(line) <= 60 for line in table)
     assert "… no room for " in out
+
+
+def test_who_sorts_only_the_newest_rows_is_told_so(cli, book: HandMadeLedger) -> None:
+    for number in range(1000):
+        day, minute = divmod(number, 500)
+        ts = f"2026-06-{29 + day}T{8 + minute // 60:02}:{minute % 60:02}"
+        book.call("s", 0.25, ts, f"t{number:04}")
+
+    def told(*arguments: str) -> str:
+        window = ("--since", "2026-06-01", "--until", "2026-06-30")
+        answer = cli("query", "cost_per_turn", *window, *arguments, "--db", book.path, "--csv")
+        assert answer.code == 0
+        return answer.err
+
+    warning = (
+        "cost_per_turn gives the newest 1,000 rows of the window{}; older ones, if there are any,"
+        " are left out: choose a shorter one with --since and --until, and go month by month\n"
+    )
+    assert told() == warning.format("")
+    assert told("--sort", "total_usd", "--limit", "2") == warning.format(
+        " and only these were sorted"
+    )
+    # Of the newest the first two are right.
+    assert told("--limit", "2") == ""
+    assert cli("query", "cost_per_turn", *DAY, "--db", book.path, "--csv").err == ""
+
+
+def test_a_width_of_nothing_cuts_no_pipe(
+    cli, turns: HandMadeLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = cli("query", "cost_per_turn", *DAY, "--db", turns.path).out
+    monkeypatch.setenv("COLUMNS", "0")
+    assert cli("query", "cost_per_turn", *DAY, "--db", turns.path).out == whole
+    monkeypatch.setenv("COLUMNS", "40")
+    assert cli("query", "cost_per_turn", *DAY, "--db", turns.path).out != whole

@@ -161,13 +161,13 @@ def test_a_log_that_a_reader_pins_is_left_alone_for_a_while(
     path: Path, stopped: StoppedClock, tries: list[str], passes_after_writing: Callable[[], int]
 ) -> None:
     with reader_elsewhere(path):
-        # The second finds that nothing came meanwhile, and that not all is in.
-        assert passes_after_writing() == 2
+        # Each but the first finds that nothing came meanwhile, and that not all is in.
+        assert passes_after_writing() == 6
         assert tries.count("restart by MainThread") == 5
         stopped.advance(0.19)
-        assert passes_after_writing() == 2
+        assert passes_after_writing() == 6
         stopped.advance(0.02)
-        assert passes_after_writing() > 2
+        assert passes_after_writing() > 6
 
     assert times_begun_anew(path) == 0
     stopped.advance(0.21)
@@ -212,7 +212,8 @@ def test_a_log_that_is_left_long_is_moved_in_once_however_many_threads_come(
         thread.join(PATIENCE_S)
         wait_for_checkpoints()
 
-    assert tries == ["passive by telemetry-checkpoint"] * 2
+    # One that moves it all, and one or two that find little or nothing left; not so five times.
+    assert 2 <= tries.count("passive by telemetry-checkpoint") < 5
     assert times_begun_anew(path) == 1
     left.close()
 
