@@ -132,8 +132,8 @@ def served(*arguments: str | Path) -> Iterator[httpx.Client]:
                 yield client
         finally:
             process.terminate()
-            # Plain Datasette waits without a limit for requests that are under way, such as one of a
-            # browser that was ended amid it. How our own `serve` ends has tests of its own.
+            # Plain Datasette waits without a limit for requests that are under way, such as one of
+            # a browser that was ended amid it. How our own `serve` ends has tests of its own.
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=_END_SECONDS)
             process.kill()
