@@ -1,7 +1,7 @@
 """Moving the write-ahead log into the database at moments of our choosing.
 
 A checkpoint has the disk write all of the log, about 0.6 ms per megabyte. No hook waits for that: a
-thread does it after every 250th commit of this process. What is written meanwhile stays in the log,
+thread does it after every 500th commit of this process. What is written meanwhile stays in the log,
 which then would never begin anew where writing does not pause; so that little, 1,000 frames at
 most, is moved by the next hook, right behind its own commit, when no other is likely to write (some
 2 ms where the disk is quick). Where readers leave no gap for that the log grows, and the next try
@@ -22,7 +22,7 @@ from .forks import held_off
 
 _log = logging.getLogger("hermes_telemetry")
 
-COMMITS_BETWEEN = 250
+COMMITS_BETWEEN = 500
 
 LEFT_OVER_BYTES = 8 * 1024 * 1024
 
@@ -70,7 +70,7 @@ class Checkpointer:
 
     def opened(self) -> None:
         """A connection was made. At the first of this process a log that earlier ones left long is
-        moved in, since this one may make no 250 commits; the next commit begins it anew.
+        moved in, since this one may make no 500 commits; the next commit begins it anew.
         """
         if not self._has_looked:
             self._has_looked = True

@@ -4,7 +4,7 @@ Inside the host a hook may not wait: one deadline holds for everything that it w
 connecting to the lock. What it does with the lock is kept short instead: of an old ledger it
 upgrades a small one only (``upgrade.py``), of a backlog it takes a part. SQLite's own busy handler
 starves callers and its automatic checkpoint strikes at every ~100th commit, so both are done here:
-BEGIN IMMEDIATE is retried every half millisecond, and a thread moves the log in after every 250th
+BEGIN IMMEDIATE is retried every half millisecond, and a thread moves the log in after every 500th
 commit (``checkpoint.py``). What cannot be written in time goes to the spill file (``spill.py``),
 and the next write that succeeds brings it in.
 """
