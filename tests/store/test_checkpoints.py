@@ -102,16 +102,28 @@ def test_no_hook_waits_for_the_disk(ledger: Ledger, monkeypatch: pytest.MonkeyPa
     has_written.set()
 
 
-def test_the_log_begins_anew_although_writing_never_pauses(path: Path) -> None:
-    ledger = Ledger(path)
-    for _ in range(4000):
-        write(ledger, 5)
-    wait_for_checkpoints()
+def test_the_log_begins_anew_although_writing_never_pauses(
+    ledger: Ledger, path: Path, tries: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = checkpoint._checkpoint
 
-    # Eight times it is moved in; a slow disk may miss most of them.
-    assert 2 <= times_begun_anew(path) <= 8
-    ledger.close()
-    assert ask_ledger(path, "select count(*) from tool_calls") == [(20_000,)]
+    def ten_come_meanwhile(conn: sqlite3.Connection, mode: str) -> checkpoint._Moved:
+        done = noted(conn, mode)
+        if mode == "passive":
+            for _ in range(10):
+                write(ledger, 5)
+        return done
+
+    monkeypatch.setattr(checkpoint, "_checkpoint", ten_come_meanwhile)
+    for _ in range(2000):
+        write(ledger, 5)
+        wait_for_checkpoints()
+
+    # Each 500th commit has two checkpoints with ten commits each: the 500th, and then each 480th of
+    # those made here.
+    assert tries.count("restart by MainThread") == 4
+    assert times_begun_anew(path) == 4
+    assert ask_ledger(path, "select count(*) from tool_calls") == [(5 * (2000 + 4 * 2 * 10),)]
 
 
 def test_where_writing_pauses_hooks_move_nothing(ledger: Ledger, tries: list[str]) -> None:
