@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,20 +46,26 @@ def cron_job_ids(word: str) -> list[str]:
 
 def cron_jobs() -> Mapping[str, CronJob]:
     """The jobs in the host's ``cron/jobs.json`` by their ids; none where it cannot be read."""
-    path = hermes_home() / "cron" / "jobs.json"
+    path = _file(hermes_home())
     try:
-        changed = path.stat().st_mtime_ns
+        changed = os.stat(path).st_mtime_ns
     except OSError:
         return {}
     return _jobs(path, changed)
 
 
 @lru_cache(maxsize=4)
-def _jobs(path: Path, changed: int) -> Mapping[str, CronJob]:
+def _file(home: Path) -> str:
+    """As text, and remembered: names are asked for before each tool."""
+    return str(home / "cron" / "jobs.json")
+
+
+@lru_cache(maxsize=4)
+def _jobs(path: str, changed: int) -> Mapping[str, CronJob]:
     """The jobs by id; ``changed`` (the file's mtime) makes an edit a new entry of the cache."""
     try:
         # The host reads the file with a byte order mark and with bare control characters too.
-        content = json.loads(path.read_text(encoding="utf-8-sig"), strict=False)
+        content = json.loads(Path(path).read_text(encoding="utf-8-sig"), strict=False)
     except (OSError, ValueError):
         return {}
     jobs = content.get("jobs") if isinstance(content, dict) else content

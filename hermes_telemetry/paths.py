@@ -8,6 +8,7 @@ The only reader of ``HERMES_TELEMETRY_HOME`` and ``HERMES_HOME``. The telemetry 
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -22,8 +23,13 @@ def hermes_home() -> Path:
     """The host's own home: ``$HERMES_HOME`` or ``~/.hermes`` (its ``cron/jobs.json`` names cron
     jobs).
     """
-    base = os.environ.get("HERMES_HOME")
-    return Path(base).expanduser() if base else Path.home() / ".hermes"
+    return _expanded(os.environ.get("HERMES_HOME") or "~/.hermes", os.path.expanduser("~"))
+
+
+@lru_cache(maxsize=4)
+def _expanded(path: str, users_home: str) -> Path:
+    """Remembered, as the gate asks for the names of cron jobs before each tool."""
+    return Path(path).expanduser()
 
 
 def hermes_root() -> Path:

@@ -96,7 +96,9 @@ class Tariffs:
 
         ``fill`` gives the cache rates that the host does not state.
         """
-        question = self._question(model, provider, None, None)
+        question = self._questions.get((provider, model))
+        if question is None or not self._holds(question):
+            question = self._question(model, provider, None, None)
         if question.known is None:
             self._questions.wait_for(question)
         known = question.known
@@ -134,8 +136,11 @@ class Tariffs:
                 model, provider, now, None if former is None else former.known
             ),
             lambda question: self._find(question, base_url, api_mode),
-            lambda question: now - question.asked_at < SECONDS_VALID,
+            self._holds,
         )
+
+    def _holds(self, question: _Question) -> bool:
+        return self._clock.monotonic() - question.asked_at < SECONDS_VALID
 
     def _find(self, question: _Question, base_url: str | None, api_mode: str | None) -> None:
         for model in _spellings(question.model):

@@ -33,7 +33,7 @@ class _HeldOff(ContextDecorator):
         is_inside = thread in _inside
         _inside.append(thread)
         # The one that forks may come here, too: the garbage that it collects closes connections.
-        while not is_inside and any(forking != thread for forking in _forking):
+        while _forking and not is_inside and any(forking != thread for forking in _forking):
             _inside.remove(thread)
             time.sleep(_POLL_S)
             _inside.append(thread)
