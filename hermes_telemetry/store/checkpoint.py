@@ -4,8 +4,9 @@ A checkpoint has the disk write all of the log, about 0.6 ms per megabyte. No ho
 thread does it after every 500th commit of this process. What is written meanwhile stays in the log,
 which then would never begin anew where writing does not pause; so that little, 1,000 frames at
 most, is moved by the next hook, right behind its own commit, when no other is likely to write (some
-2 ms where the disk is quick). Where readers leave no gap for that the log grows, and the next try
-follows soon.
+2 ms where the disk is quick). Of a log of more than 64 MB it moves the rest however much that is:
+where writing never pauses and the disk is slow, a thread alone would never come to its end. Where
+readers leave no gap the log grows, and the next try follows soon.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ as long as a try took, which goes through all of it.
 
 _FEW_FRAMES = 1000
 """So many are left to a hook."""
+
+_LONG_BYTES = 64 * 1024 * 1024
 
 _MOST_ROUNDS = 6
 """In one of them nothing may come, where writing has pauses: then no hook has to do anything."""
@@ -151,7 +154,7 @@ class Checkpointer:
                 if came <= _FEW_FRAMES and self._commits - commits > _WITHOUT_PAUSE:
                     break
             before = done.moved
-        if came is None or came > _FEW_FRAMES:
+        if came is None or (came > _FEW_FRAMES and self._size() <= _LONG_BYTES):
             return False
         self._hooks_to_try = _HOOKS_TO_TRY
         return True

@@ -48,7 +48,8 @@ def log_size(path: Path) -> int:
 
 def times_begun_anew(path: Path) -> int:
     """What the log counts in its own header (https://www.sqlite.org/fileformat2.html, 4.1)."""
-    header = path.with_name(path.name + "-wal").read_bytes()[:32]
+    with path.with_name(path.name + "-wal").open("rb") as log:
+        header = log.read(32)
     return int.from_bytes(header[12:16], "big")
 
 
@@ -102,19 +103,25 @@ def test_no_hook_waits_for_the_disk(ledger: Ledger, monkeypatch: pytest.MonkeyPa
     has_written.set()
 
 
-def test_the_log_begins_anew_although_writing_never_pauses(
-    ledger: Ledger, path: Path, tries: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def ten_come_meanwhile(ledger: Ledger, tries: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint takes as long as ten commits beside it."""
     noted = checkpoint._checkpoint
 
-    def ten_come_meanwhile(conn: sqlite3.Connection, mode: str) -> checkpoint._Moved:
+    def slow(conn: sqlite3.Connection, mode: str) -> checkpoint._Moved:
         done = noted(conn, mode)
         if mode == "passive":
             for _ in range(10):
                 write(ledger, 5)
         return done
 
-    monkeypatch.setattr(checkpoint, "_checkpoint", ten_come_meanwhile)
+    monkeypatch.setattr(checkpoint, "_checkpoint", slow)
+
+
+@pytest.mark.usefixtures("ten_come_meanwhile")
+def test_the_log_begins_anew_although_writing_never_pauses(
+    ledger: Ledger, path: Path, tries: list[str]
+) -> None:
     for _ in range(2000):
         write(ledger, 5)
         wait_for_checkpoints()
@@ -124,6 +131,23 @@ def test_the_log_begins_anew_although_writing_never_pauses(
     assert tries.count("restart by MainThread") == 4
     assert times_begun_anew(path) == 4
     assert ask_ledger(path, "select count(*) from tool_calls") == [(5 * (2000 + 4 * 2 * 10),)]
+
+
+@pytest.mark.usefixtures("ten_come_meanwhile")
+def test_a_disk_slower_than_the_writing_lets_the_log_grow_so_far_only(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "_FEW_FRAMES", 10)  # ten commits are more
+    monkeypatch.setattr(checkpoint, "_LONG_BYTES", 4 * 1024 * 1024)
+    begun_anew = []
+    for _ in range(2000):
+        write(ledger, 5)
+        wait_for_checkpoints()
+        begun_anew.append(times_begun_anew(path))
+
+    # A commit fills some four pages of 4 KB: 500 are 8 MB.
+    assert begun_anew[498] == 0
+    assert begun_anew[-1] == 4
 
 
 def test_where_writing_pauses_hooks_move_nothing(ledger: Ledger, tries: list[str]) -> None:

@@ -120,6 +120,7 @@ def test_v17_looks_at_every_call_once_however_many_models_are_said_to_be_free(pa
     build(path, 16)
     calls, models = 1000, 200
     with closing(open_ledger(path)) as connection:
+        connection.execute("begin")  # 1,200 transactions take minutes on a slow disk
         connection.executemany(
             "insert into llm_calls (session_id, ts, model, provider, cost_usd)"
             " values ('s', '2026-05-01', ?, 'p', 1)",
@@ -129,6 +130,7 @@ def test_v17_looks_at_every_call_once_however_many_models_are_said_to_be_free(pa
             "insert into known_free_models values (?, 'p', '2026-05-01')",
             [(f"said to be free {number}",) for number in range(models)],
         )
+        connection.execute("commit")
         steps = []
         connection.set_progress_handler(lambda: steps.append(1), 100)
 
