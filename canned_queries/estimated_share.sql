@@ -66,21 +66,25 @@ with recursive
   -- Few groups are left for the questions below: calls share prices. Each column more to group by
   -- takes its time, so the price and what a call says of itself are one number: 8 times the price's
   -- id, and 1 to 4 for the classes below. A zero for nothing needs no explanation.
-  alike as materialized (
+  kinds(kind, model, provider, cost_usd) as (
     select
       8 * coalesce(record.price_id, 0) + case
         when call.estimated <> 0 then 1
         when call.cost_usd is null then 2
         when call.provider_assumed <> 0 then 3
-        when call.cost_usd = 0 and coalesce(call.tokens_in, 0) + coalesce(call.tokens_out, 0) > 0
+        when call.cost_usd = 0
+          and (
+            call.tokens_in > 0
+            or call.tokens_out > 0
+            or call.cache_read_tokens > 0
+            or call.cache_write_tokens > 0
+          )
           then 4
         else 0
-      end as kind,
+      end,
       call.model,
       call.provider,
-      sum(call.cost_usd) as usd,
-      count(*) as calls,
-      count(*) - count(call.cost_usd) as unpriced_calls
+      call.cost_usd
     from llm_calls as call
     left join llm_call_prices as record on record.call_id = call.id
     where call.ts >= (select since_utc from bounds)
@@ -89,7 +93,20 @@ with recursive
         :profile in ('', (select profile from runs where session_id = call.session_id))
         or call.session_id in (select session_id from heirs)
       )
-    group by kind, call.model, call.provider
+    -- No limit: what has one is worked out before it is grouped, and the columns that only the
+    -- classes need are not sorted along.
+    limit -1
+  ),
+  alike as materialized (
+    select
+      kind,
+      model,
+      provider,
+      sum(cost_usd) as usd,
+      count(*) as calls,
+      count(*) - count(cost_usd) as unpriced_calls
+    from kinds
+    group by kind, model, provider
   ),
   classed(provider, model, usd, calls, unpriced_calls, basis, class) as (
     select

@@ -66,14 +66,22 @@ def refresh_mark_path(home: Path | None = None) -> Path:
 
 
 def budget_path(database: Path | None = None) -> Path:
-    """``budget.yaml`` beside the database if it stands there, else the one in the telemetry
-    home.
+    """The ``budget.yaml`` that counts for a database."""
+    return _settings_home("budget.yaml", database) / "budget.yaml"
+
+
+def prices_home(database: Path | None = None) -> Path:
+    """The folder of the ``pricing.yaml`` that counts for a database. Commands ask for it: what is
+    recorded is priced by the telemetry home's.
     """
-    if database is not None:
-        beside = database.parent / "budget.yaml"
-        if beside.exists():
-            return beside
-    return telemetry_home() / "budget.yaml"
+    return _settings_home("pricing.yaml", database)
+
+
+def _settings_home(name: str, database: Path | None) -> Path:
+    """The database's folder if a file ``name`` stands there, else the telemetry home."""
+    if database is not None and (database.parent / name).exists():
+        return database.parent
+    return telemetry_home()
 
 
 def spill_path(database: Path) -> Path:

@@ -56,7 +56,7 @@ def run(namespace: argparse.Namespace) -> int:
     if namespace.repair and _is_there(findings) and health.may_be_repaired(findings):
         repaired = repair.repair(path)
         findings = _of_ledger(path)
-    findings += [*_prices(), *_budget(path)]
+    findings += [*_prices(path), *_budget(path)]
     faults = sum(finding.state == "fault" for finding in findings)
     if namespace.json:
         report = {
@@ -130,14 +130,14 @@ def _plugin() -> Iterator[Finding]:
         yield Finding("plugin", "fault", f"{_PLUGIN} is not enabled in {config}", enable)
 
 
-def _prices() -> Iterator[Finding]:
+def _prices(database: Path) -> Iterator[Finding]:
     """Whether pricing.yaml can be read, and how old the prices are."""
-    from ..paths import pricing_path, refresh_mark_path
+    from ..paths import prices_home, pricing_path, refresh_mark_path
     from ..pricing.files import builtin_book, parse_book
     from ..store.health import Finding
     from ..yaml_files.text import ConfigFileError
 
-    path = pricing_path()
+    path = pricing_path(prices_home(database))
     edit = f"correct {path}; until then its last good prices hold, or none"
     try:
         with _warnings() as ignored:

@@ -35,12 +35,13 @@ PATIENCE_S = 20.0
 Snapshot = Mapping[str, Any]
 
 
-def prices_home() -> Path:
-    """The telemetry home, its pricing.yaml looked over. Raises InputError when that is malformed.
+def prices_home(database: Path | None = None) -> Path:
+    """The folder of the pricing.yaml that counts for a ledger (None: the telemetry home), the file
+    looked over. Raises InputError when that is malformed.
 
     The recorder goes on with the last good prices; a command has none to go on with.
     """
-    home = paths.telemetry_home()
+    home = paths.prices_home(database)
     path = paths.pricing_path(home)
     try:
         load_mapping(path.read_bytes() if path.exists() else b"")
@@ -49,29 +50,37 @@ def prices_home() -> Path:
     return home
 
 
-def local_catalog() -> Catalog:
-    """The chain without the host's tariffs."""
-    return Catalog(prices_home(), catalogue=Catalogue(wait=PATIENCE_S))
+def local_catalog(database: Path) -> Catalog:
+    """The chain for a ledger without the host's tariffs."""
+    return Catalog(prices_home(database), catalogue=Catalogue(wait=PATIENCE_S))
 
 
-def full_catalog(snapshots: Iterable[Snapshot], pairs: Sequence[tuple[str, str]]) -> Catalog:
-    """The whole chain, with the newest tariffs of a ledger. ``pairs`` are (model, provider) to be
-    asked for: the host looks them up at the same time.
+def full_catalog(
+    database: Path, snapshots: Iterable[Snapshot], pairs: Sequence[tuple[str, str]]
+) -> Catalog:
+    """The whole chain for a ledger, with its newest tariffs, whose ids are matched regardless of
+    case. ``pairs`` are (model, provider) to be asked for: the host looks them up at the same time.
     """
     tariffs = Tariffs(host.resolve_tariff, wait=PATIENCE_S)
     for model, provider in pairs:
         tariffs.begin(model, provider)
-    stored = {(row["model"], row["provider"]): row for row in snapshots}
+    stored = {_folded(str(row["model"]), str(row["provider"])): row for row in snapshots}
 
     def tariff(model: str, provider: str, fill: Multipliers) -> Price | None:
         price = tariffs.price(model, provider, fill)
-        row = stored.get((model, provider))
+        row = stored.get(_folded(model, provider))
         return price if price is not None or row is None else snapshot_price(row, fill)
 
-    return Catalog(prices_home(), tariff=tariff, catalogue=Catalogue(wait=PATIENCE_S))
+    return Catalog(prices_home(database), tariff=tariff, catalogue=Catalogue(wait=PATIENCE_S))
 
 
-def historic_catalog(ledger: sqlite3.Connection, pairs: Sequence[tuple[str, str]] = ()) -> Catalog:
+def _folded(model: str, provider: str) -> tuple[str, str]:
+    return model.strip().lower(), provider.strip().lower()
+
+
+def historic_catalog(
+    database: Path, ledger: sqlite3.Connection, pairs: Sequence[tuple[str, str]] = ()
+) -> Catalog:
     """The whole chain for calls of the past: of a model's tariffs in the ledger the newest that is
     not younger than the call counts, else the earliest; the host is asked where there is none,
     at the same time for all of ``pairs``, which are (model, provider).
@@ -90,7 +99,7 @@ def historic_catalog(ledger: sqlite3.Connection, pairs: Sequence[tuple[str, str]
         if (model, provider) not in kept:
             tariffs.begin(model, provider)
     return Catalog(
-        prices_home(),
+        prices_home(database),
         tariff=tariffs.price,
         history=history,
         catalogue=Catalogue(wait=PATIENCE_S),

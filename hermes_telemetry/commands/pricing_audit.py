@@ -67,7 +67,7 @@ def _audited(path: Path) -> list[dict[str, Any]]:
         ledger.execute("begin")
         pairs = pairs_seen(ledger)
         names = [(pair.model, pair.provider) for pair in pairs]
-        catalog = historic_catalog(ledger, names)
+        catalog = historic_catalog(path, ledger, names)
         tariffs = snapshots_by_pair(ledger)
         borders = {
             name: _Borders.of(

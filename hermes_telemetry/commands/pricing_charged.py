@@ -45,13 +45,17 @@ def fields(price: ChargedPrice) -> dict[str, Any]:
     }
 
 
-def print_charged(charged: Sequence[ChargedPrice], model: str, provider: str, path: Path) -> None:
-    """A table with a row for each price that calls were recorded at, the oldest first."""
+def print_charged(
+    charged: Sequence[ChargedPrice], model: str, provider: str, path: Path, hint: str
+) -> None:
+    """A table with a row for each price that calls were recorded at, the oldest first. ``hint``
+    ends the line that says there are none.
+    """
     from .output import write_table
 
     at = f" at {provider}" if provider else ""
     if not charged:
-        print(f"\n{path} has no calls of {model}{at}")
+        print(f"\n{path} has no calls of {model}{at}{hint}")
         return
     calls = sum(price.calls for price in charged)
     print(f"\nThe {calls:,} calls of {model}{at} in {path} were priced at:")

@@ -43,7 +43,7 @@ def run(namespace: argparse.Namespace) -> int:
 
     path = ledger_path(namespace)
     snapshots, seen = _read(path)
-    drifts = _compared(snapshots)
+    drifts = _compared(path, snapshots)
     written: list[str] = []
     if namespace.apply:
         comparable = [
@@ -56,8 +56,8 @@ def run(namespace: argparse.Namespace) -> int:
         }
         if apart:
             rows = [row for row, _ in comparable]
-            written = write_back(paths.telemetry_home(), rows, apart)
-        drifts = _compared(snapshots)
+            written = write_back(paths.prices_home(path), rows, apart)
+        drifts = _compared(path, snapshots)
     drifting = sum(drift.verdict == "drift" for drift in drifts)
     compared = {(drift.model, drift.provider) for drift in drifts}
     uncompared = [
@@ -98,11 +98,11 @@ def _read(path: Path) -> tuple[list[Snapshot], list[SeenPair]]:
         return snapshots, pairs_seen(ledger)
 
 
-def _compared(snapshots: Sequence[Snapshot]) -> list[Drift]:
+def _compared(path: Path, snapshots: Sequence[Snapshot]) -> list[Drift]:
     from ..pricing.drift import drift_of
     from .price_sources import local_catalog, unwarned
 
-    catalog = local_catalog()
+    catalog = local_catalog(path)
     with unwarned():
         return [drift_of(row, catalog) for row in snapshots]
 

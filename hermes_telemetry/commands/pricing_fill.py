@@ -117,7 +117,7 @@ def _tally(path: Path, since: str, *, apply: bool) -> _Tally:
     ) as ledger:
         if apply:
             extras.ensure_price_record(ledger)
-        catalog = historic_catalog(ledger)
+        catalog = historic_catalog(path, ledger)
         for calls in filling.unpriced_calls(ledger, since):
             dated = [(call, at) for call in calls if (at := _time_of(call)) is not None]
             fillings = list(_priced(dated, catalog))

@@ -6,17 +6,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import strict_json
-from .options import InputError, add_command, add_db_option, ledger_path
+from .options import InputError, add_command, add_db_option, ledger_path, nearest
 
 if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
     from ..pricing import Price
-    from ..store.price_history import ChargedPrice, Snapshot
+    from ..store.price_history import ChargedPrice, SeenPair, Snapshot
     from .options import Commands
 
 _STEPS = (
@@ -30,6 +32,8 @@ _STEPS = (
     "another source's entry",
 )
 _RATES = ("input", "output", "cache_read", "cache_write", "reasoning", "request")
+# Ids of one vendor have much in common: with less, any two of them are alike.
+_ALIKE = 0.75
 
 
 def add_parser(actions: Commands) -> None:
@@ -41,7 +45,7 @@ def add_parser(actions: Commands) -> None:
         example="gemini-2.5-flash --provider google",
         handler=run,
     )
-    parser.add_argument("model", metavar="MODEL", help="the model's id, as the host has it")
+    parser.add_argument("model", metavar="MODEL", help="the model's id, in upper or lower case")
     parser.add_argument(
         "--provider",
         metavar="NAME",
@@ -54,10 +58,6 @@ def add_parser(actions: Commands) -> None:
 
 def run(namespace: argparse.Namespace) -> int:
     """Prints the price; a model without one is told so."""
-    from importlib.util import find_spec
-
-    from ..paths import pricing_path
-    from ..store.files import db_option
     from ..windows import SYSTEM_CLOCK
     from .price_sources import full_catalog, step_of
     from .pricing_charged import fields, print_charged
@@ -69,8 +69,9 @@ def run(namespace: argparse.Namespace) -> int:
     path = ledger_path(namespace)
     # Before the first session there is no ledger.
     known = namespace.db or path.exists()
-    snapshots, charged = _stored(path, model, provider) if known else ([], None)
-    prices = full_catalog(snapshots, [(model, provider)]).steps(model, provider, now)
+    stored = _stored(path, model, provider) if known else _Stored()
+    catalog = full_catalog(path, stored.snapshots, [(model, provider)])
+    prices = catalog.steps(model, provider, now)
     answers = [_fields(step_of(price, model), price) for price in prices]
     answer = answers[0] if answers else None
     if namespace.json:
@@ -82,55 +83,84 @@ def run(namespace: argparse.Namespace) -> int:
             "tiers": _tiers(prices[0]) if prices else [],
             "periods": _periods(prices[0], now) if prices else [],
             "steps": answers,
-            "charged": None if charged is None else [fields(price) for price in charged],
+            "charged": None if stored.charged is None else [*map(fields, stored.charged)],
         }
         print(strict_json.text(content))
         return 0
     name = f"{model} at {provider}" if provider else model
     if answer is None:
-        print(f"{name}: no price is known, so its calls stay without a cost")
-        print(
-            f"to price it, add its USD per million tokens to the models of {pricing_path()}:\n"
-            f"  {json.dumps(model)}: {{input: 3, output: 15}}\n"
-            "then price the calls that are recorded:\n"
-            f"  hermes-telemetry pricing fill --apply{db_option(path)}"
-        )
-        if find_spec("genai_prices") is None:
-            print(
-                "genai-prices, which knows the list prices of many models, is not installed here"
-                " (extra `prices` of this project)"
-            )
+        ids = [*(pair.model for pair in stored.others), *catalog.stated_ids()]
+        hint = "" if stored.charged else _meant(model, ids)
+        print(f"{name}: no price is known, so its calls stay without a cost{hint}")
+        _print_advice(model, path)
     else:
         _print_price(name, answer, prices[0], now)
     at = f" at {now:%H:%M} UTC" if any(price.periods for price in prices) else ""
     print(f"\nUSD per million tokens (request: per call){at} by each step of the lookup:")
     _print_steps(answers)
-    if charged is not None:
-        print_charged(charged, model, provider, path)
+    if stored.charged is not None:
+        hint = _meant(provider, [pair.provider for pair in stored.others])
+        print_charged(stored.charged, model, provider, path, hint)
     return 0
 
 
-def _stored(
-    path: Path, model: str, provider: str
-) -> tuple[list[Snapshot], list[ChargedPrice] | None]:
-    """The ledger's newest tariffs, and what its calls were priced at (None if it cannot say). The
-    price of today is shown without either."""
+def _meant(word: str, known: Iterable[str]) -> str:
+    """A question that names what is meant by a word that is not known itself; '' without one."""
+    word, words = word.strip().lower(), {each.strip().lower() for each in known if each}
+    # Sorted: of two that are as alike the same one is named each time.
+    return "" if word in words else nearest(word, sorted(words), _ALIKE)
+
+
+def _print_advice(model: str, path: Path) -> None:
+    """How to get a price. The words in the entry are refused where they are not replaced."""
+    from importlib.util import find_spec
+
+    from ..paths import prices_home, pricing_path
+    from ..store.files import db_option
+
+    print(
+        "to price it, add it with its USD per million tokens to the models of"
+        f" {pricing_path(prices_home(path))}:\n"
+        f"  {json.dumps(model)}: {{input: INPUT_USD, output: OUTPUT_USD}}\n"
+        "then price the calls that are recorded:\n"
+        f"  hermes-telemetry pricing fill --apply{db_option(path)}"
+    )
+    if find_spec("genai_prices") is None:
+        print(
+            "genai-prices, which knows the list prices of many models, is not installed here"
+            " (extra `prices` of this project)"
+        )
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What a ledger has: its newest tariffs, what the model's calls were priced at (None if it
+    cannot say), and, where there are no such calls, which others there are.
+    """
+
+    snapshots: Sequence[Snapshot] = ()
+    charged: Sequence[ChargedPrice] | None = None
+    others: Sequence[SeenPair] = ()
+
+
+def _stored(path: Path, model: str, provider: str) -> _Stored:
+    """What the ledger has to say; today's price is shown without it, too."""
     import sqlite3
     from contextlib import closing
 
     from ..store.files import NotALedgerError
     from ..store.maintenance import OldLedgerError, open_current
-    from ..store.price_history import charged_prices, newest_snapshots
+    from ..store.price_history import charged_prices, newest_snapshots, pairs_seen
 
     try:
         with closing(open_current(path)) as ledger:
             snapshots = newest_snapshots(ledger)
             if (charged := charged_prices(ledger, model, provider)) is None:
                 print(f"shown without its calls: {path} has no price record", file=sys.stderr)
-            return snapshots, charged
+            return _Stored(snapshots, charged, () if charged else pairs_seen(ledger))
     except (NotALedgerError, OldLedgerError, sqlite3.Error) as error:
         print(f"shown without the ledger's prices: {error}", file=sys.stderr)
-        return [], None
+        return _Stored()
 
 
 def _rates(price: Price, tier: Any = None) -> dict[str, Any]:

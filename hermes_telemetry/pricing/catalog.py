@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 TariffLookup = Callable[[str, str, Multipliers], Price | None]
 # The same, with the time of the call: what the host charged then.
 TariffHistory = Callable[[str, str, Multipliers, datetime], Price | None]
-# (model, provider) -> True while the host's answer is still to come.
+# (model, provider) -> True while the host's answer is still to come, asked for or not.
 TariffAwaited = Callable[[str, str], bool]
 
 _MOST_REMEMBERED = 4096
@@ -101,10 +101,9 @@ class Catalog:
         answer = self._answer(model, provider, at)
         if answer.explicit:
             return answer.explicit[0]
+        awaited = self._is_awaited(model, provider)
         price = next(self._steps(answer, model, provider, at), None)
-        if price is None and not self._is_awaited(model, provider):
-            if (model, provider, _NO_PRICE) in self._warned:
-                return None
+        if price is None and awaited and not self._is_awaited(model, provider):
             # An answer that came since the steps looked for it counts, and belies the warning.
             price = next(self._steps(answer, model, provider, at), None)
         if price is None or price.basis == "assumed":
@@ -147,6 +146,10 @@ class Catalog:
     def is_explicitly_priced(self, model: str | None, provider: str | None) -> bool:
         """True if someone stated a price for exactly this id: what tells free from unknown."""
         return bool(model) and bool(self._answer(model or "", provider or "").explicit)
+
+    def stated_ids(self) -> list[str]:
+        """The ids that have an entry in the user's file or the built-in table, in lower case."""
+        return [*self._file.current().models, *builtin_book().models]
 
     def free_ids(self) -> list[str]:
         """The ids that the user's file prices at an explicit 0, at every provider and with no

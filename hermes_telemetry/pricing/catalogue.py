@@ -70,7 +70,8 @@ class Catalogue:
     def begin(self, model: str, provider: str) -> None:
         """Looks a model up in a thread, which imports the package if it is the first to. Returns
         at once."""
-        self._question(model, provider)
+        if not self._is_absent:
+            self._question(model, provider)
 
     def price(
         self,
@@ -83,6 +84,8 @@ class Catalogue:
         """The price of exactly this model at this provider at ``at`` (default: now); None if there
         is none, or no answer yet. ``waited`` seconds were spent already of what a call may wait.
         """
+        if self._is_absent:
+            return None
         question = self._question(model, provider)
         self._questions.wait_for(question, waited)
         if question.found is None:
@@ -97,9 +100,16 @@ class Catalogue:
         return priced[1]
 
     def is_asking(self, model: str, provider: str) -> bool:
-        """True while the answer to a question that was begun is still to come."""
+        """True while the package's answer is still to come, also where it was not asked yet."""
+        if self._is_absent:
+            return False
         question = self._questions.get(_key(model, provider))
-        return question is not None and not question.answered
+        return question is None or not question.answered
+
+    @property
+    def _is_absent(self) -> bool:
+        """True once the package is known not to be had: no thread need be started to learn that."""
+        return self._loaded and self._package is None
 
     def _question(self, model: str, provider: str) -> _Question:
         key = _key(model, provider)

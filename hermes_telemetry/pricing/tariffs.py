@@ -111,9 +111,10 @@ class Tariffs:
         return priced[2]
 
     def is_asking(self, model: str, provider: str) -> bool:
-        """True while the answer to a question that was begun is still to come."""
+        """True while the host's answer for the present six hours is still to come, also where it
+        was not asked for yet."""
         question = self._questions.get((provider, model))
-        return question is not None and not question.answered
+        return question is None or not question.answered or not self._holds(question)
 
     def take_snapshot(self, model: str | None, provider: str | None) -> Snapshot | None:
         """The fields of a ``pricing_snapshots`` row for an answer that was not taken yet; later

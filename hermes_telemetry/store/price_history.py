@@ -95,7 +95,8 @@ def charged_prices(
     conn: sqlite3.Connection, model: str, provider: str
 ) -> list[ChargedPrice] | None:
     """Every price that the calls of a model were recorded at, the one used first first; provider ''
-    means every provider. None for a ledger without a price record.
+    means every provider. Their case does not count, as in lookups of prices. None for a ledger
+    without a price record.
     """
     if not has_price_record(conn):
         return None
@@ -109,7 +110,12 @@ def charged_prices(
               coalesce(call.provider, '') as provider,
               count(*),
               sum(call.cost_usd),
-              max(coalesce(call.tokens_in, 0) + coalesce(call.tokens_out, 0)) > 0,
+              max(
+                coalesce(call.tokens_in, 0)
+                  + coalesce(call.tokens_out, 0)
+                  + coalesce(call.cache_read_tokens, 0)
+                  + coalesce(call.cache_write_tokens, 0)
+              ) > 0,
               min(call.ts),
               max(call.ts),
               price.basis,
@@ -119,8 +125,13 @@ def charged_prices(
             from llm_calls as call
             left join llm_call_prices as record on record.call_id = call.id
             left join prices_used as price on price.id = record.price_id
-            where call.model = :model
-              and :provider in ('', call.provider)
+            -- The spellings first, which leaves the calls to the index.
+            where call.model in (
+                select distinct model
+                from llm_calls
+                where lower(trim(model)) = lower(trim(:model))
+              )
+              and lower(trim(:provider)) in ('', lower(trim(call.provider)))
             group by
               coalesce(call.provider, ''),
               price.id,

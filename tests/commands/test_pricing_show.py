@@ -221,43 +221,8 @@ def test_without_the_host_its_newest_tariff_in_the_ledger_answers(
     arguments = ("--provider", "p", "--json", "--db", book.path)
     shown = json.loads(cli("pricing", "show", "dated-20260701", *arguments).out)
     assert (shown["basis"], shown["source"], shown["input"]) == ("tariff", "models-api", 7.0)
+    assert json.loads(cli("pricing", "show", "Dated-20260701", *arguments).out)["input"] == 7.0
     assert json.loads(cli("pricing", "show", "auto", *arguments).out)["basis"] is None
-
-
-def test_a_model_without_a_price_is_told_so_in_one_line_without_a_warning(cli) -> None:
-    answer = cli("pricing", "show", "mystery")
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out.splitlines()[0] == (
-        "mystery: no price is known, so its calls stay without a cost"
-    )
-
-
-def test_a_model_without_a_price_is_told_how_to_get_one(
-    cli, prices: Path, book: HandMadeLedger
-) -> None:
-    book.call("s", None, model="my: model", tokens_in=1_000_000)
-    lines = cli("pricing", "show", "my: model", "--db", book.path).out.splitlines()
-    assert lines[1:5] == [
-        f"to price it, add its USD per million tokens to the models of {prices}:",
-        '  "my: model": {input: 3, output: 15}',
-        "then price the calls that are recorded:",
-        f"  hermes-telemetry pricing fill --apply --db {book.path}",
-    ]
-    # What it says, done: a million tokens at 3 USD.
-    prices.write_text(f"models:\n{lines[2]}\n", encoding="utf-8")
-    cli(*lines[4].split()[1:])
-    (row,) = book.ask("cost_by_model", "cost_usd", since="all")
-    assert row == (3.0,)
-    assert "to price it" not in cli("pricing", "show", "my: model", "--db", book.path).out
-
-
-@pytest.mark.parametrize("package", [None, SimpleNamespace(__spec__=True)])
-def test_a_model_without_a_price_names_the_price_list_that_is_not_installed(
-    cli, monkeypatch: pytest.MonkeyPatch, package: Any
-) -> None:
-    monkeypatch.setitem(sys.modules, "genai_prices", package)
-    advice = "genai-prices, which knows the list prices of many models, is not installed here"
-    assert (advice in cli("pricing", "show", "mystery").out) == (package is None)
 
 
 def test_a_price_is_shown_without_a_ledger_that_can_be_read(cli, tmp_path: Path) -> None:
@@ -380,6 +345,32 @@ def test_a_provider_shows_its_own_calls_and_none_shows_all(cli, book: HandMadeLe
     assert [each["cost_usd"] for each in charged(cli, book, "--provider", "q")] == [0.25]
     answer = cli("pricing", "show", "m", "--provider", "r", "--db", book.path)
     assert answer.out.splitlines()[-1] == f"{book.path} has no calls of m at r"
+
+
+@pytest.mark.parametrize("asked", ["half", "HALF", " Half "])
+def test_calls_are_found_regardless_of_case_as_prices_are(
+    cli, book: HandMadeLedger, asked: str
+) -> None:
+    book.call("s", 0.5, "2026-06-01", model="half", provider="Nous")
+    book.call("s", 0.25, "2026-06-02", model="Half", provider="nous")
+    book.call("s", 4.0, "2026-06-03", model="half-2", provider="nous")
+    book.call("s", 8.0, "2026-06-04", model="half", provider="other")
+    arguments = ("pricing", "show", asked, "--provider", "NOUS", "--json", "--db", book.path)
+    shown = json.loads(cli(*arguments).out)["charged"]
+    assert [(each["provider"], each["cost_usd"]) for each in shown] == [
+        ("Nous", 0.5),
+        ("nous", 0.25),
+    ]
+
+
+def test_tokens_of_the_cache_are_tokens(cli, book: HandMadeLedger) -> None:
+    nothing = {"tokens_in": 0, "tokens_out": 0}
+    book.call("s", 0.0, "2026-06-01", **nothing, cache_read_tokens=9)
+    (shown,) = charged(cli, book)
+    assert shown["why"] == "unexplained: another program wrote 0"
+    price = book.price("listed", input=1.0, output=4.0, cache_read=0.0, cache_write=0.0)
+    book.call("s", 0.0, "2026-06-02", price=price, **nothing, cache_write_tokens=9)
+    assert charged(cli, book)[1]["why"] == "priced at 0: the rates of the tokens used are 0"
 
 
 def test_without_a_ledger_or_its_price_record_the_calls_are_left_out(

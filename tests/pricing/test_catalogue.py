@@ -274,6 +274,13 @@ def test_a_package_that_cannot_be_imported_changes_nothing_but_the_basis(
     assert [price.basis for price in catalog.steps("gpt-5", "openai")] == ["builtin"]
 
 
+def test_a_package_known_to_be_absent_is_not_asked_for_the_next_model() -> None:
+    ours = catalogue(_absent)
+    assert ours.is_asking("m", "p")
+    assert ours.price("m", "p", None, Multipliers()) is None
+    assert not ours.is_asking("next", "p")
+
+
 def test_a_slow_import_delays_one_call_by_a_tenth_of_a_second(
     home: Path, time: StoppedClock
 ) -> None:
@@ -310,14 +317,15 @@ def test_a_price_that_comes_when_its_lookup_has_just_given_up_counts(
         assert ready.wait(10)
         return package
 
-    is_asking = Catalogue.is_asking
+    look = Catalogue.price
 
-    def after_the_answer(catalogue: Catalogue, model: str, provider: str) -> bool:
+    def before_the_answer(*asked: Any) -> Price | None:
+        price = look(*asked)
         ready.set()
         wait_for_threads("telemetry-catalogue")
-        return is_asking(catalogue, model, provider)
+        return price
 
-    monkeypatch.setattr(Catalogue, "is_asking", after_the_answer)
+    monkeypatch.setattr(Catalogue, "price", before_the_answer)
     catalog = Catalog(home, catalogue=Catalogue(load=load, clock=time.clock))
     price = catalog.lookup("m", "p")
     assert price is not None

@@ -66,16 +66,17 @@ def test_a_cost_of_another_build_is_listed_without_a_record(ledger: HandMadeLedg
 
 
 def test_a_zero_for_no_tokens_needs_no_explanation(ledger: HandMadeLedger) -> None:
-    """Not even of the cache: those that count are fresh input and output."""
+    """Three calls used nothing; each of the other four one kind of tokens."""
     for tokens_in, tokens_out in ((0, 0), (None, None), (0, None)):
-        ledger.call("a", 0.0, tokens_in=tokens_in, tokens_out=tokens_out, cache_read_tokens=9)
-    ledger.call("a", 0.0, tokens_in=None, tokens_out=1)
-    ledger.call("a", 0.0, tokens_in=1, tokens_out=None)
+        ledger.call("a", 0.0, tokens_in=tokens_in, tokens_out=tokens_out)
+    kinds = ("tokens_in", "tokens_out", "cache_read_tokens", "cache_write_tokens")
+    for kind in kinds:
+        ledger.call("a", 0.0, **{**dict.fromkeys(kinds), kind: 1})
     # A price that nobody knows stays unknown with and without tokens.
     ledger.call("a", None, tokens_in=0, tokens_out=0)
     ledger.call("a", None, tokens_in=1, tokens_out=1)
     columns = "calls unexplained_zero_calls listed_calls unrecorded_calls unpriced_calls"
-    assert ledger.ask("estimated_share", columns) == [(7, 2, 3, 3, 2)]
+    assert ledger.ask("estimated_share", columns) == [(9, 4, 3, 3, 2)]
 
 
 def test_providers_and_models_stand_apart(ledger: HandMadeLedger) -> None:
