@@ -1,5 +1,5 @@
 /*
-title: Free models and what became of them
+title: Free models and those that now cost
 description: >-
   Every model id that was known to be free, over all time: since when, and if it flipped to paid,
   when, in which session, at which first cost, and what the paid id has cost since. price_changes

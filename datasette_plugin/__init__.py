@@ -116,7 +116,7 @@ def get_metadata(datasette, key):
 def render_cell(row, value, column, database, datasette):
     available = ledgers.of(datasette).queries(database)
     linked = cells.link(datasette, available, database, column, value)
-    return linked or cells.lower_bound(available, row, column, value)
+    return linked or cells.amount(available, row, column, value)
 
 
 @hookimpl

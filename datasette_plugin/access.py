@@ -30,7 +30,7 @@ _PORTS = {"http": 80, "https": 443}
 async def require(datasette: Datasette, request: Any, action: str, database: str) -> None:
     """Raises Forbidden unless who asks may do `action` on `database`."""
     if not await compat.allowed(datasette, request.actor, action, database):
-        raise Forbidden(f"{action} on {database} is not allowed to you")
+        raise Forbidden(f"{action} on {database} is not allowed for you")
 
 
 def configured(datasette: Datasette, actor: dict | None, action: str, database: Any) -> bool | None:

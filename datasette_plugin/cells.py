@@ -1,4 +1,4 @@
-"""Cells: identifiers lead to the query that answers for them, and lower bounds say that they are.
+"""Cells: identifiers lead to the query that answers for them, and amounts read as money.
 
 The schema has no foreign keys; and a sum with unpriced calls in it is less than was spent.
 """
@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from hermes_telemetry.money import usd
 from hermes_telemetry.reports import Query
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ _SESSION = (("cost_per_turn", "session_id"), ("delegation_tree", "session_id"))
 _DELEGATING_SESSION = (("delegation_tree", "session_id"), ("cost_per_turn", "session_id"))
 _TURN = (("turn_timeline", "turn_id"),)
 _CRON_JOB = (("cron_runs", "cron_job_id"),)
+
+_USD = ("usd", "usd_at_least", "usd_difference")
 
 # Column -> (query, parameter), the best first: an older file cannot run every query.
 _QUERIES_OF = {
@@ -47,8 +50,9 @@ def link(
     return None
 
 
-def lower_bound(available: Mapping[str, Query], row: Any, column: str, value: object) -> str | None:
-    """The amount with "≥" before it if calls without a price belong to it; None otherwise.
+def amount(available: Mapping[str, Query], row: Any, column: str, value: object) -> Markup | None:
+    """US dollars as they read everywhere, with "≥" if calls without a price belong to them, and the
+    exact number to be pointed at; None for a cell that holds none.
 
     A row of a canned query is known by its columns; 0.65 does not tell which query is shown.
     """
@@ -56,7 +60,9 @@ def lower_bound(available: Mapping[str, Query], row: Any, column: str, value: ob
         return None
     columns = tuple(row.keys())
     for query in available.values():
-        count = query.unpriced.get(column)
-        if count in columns and tuple(query.units) == columns and row[count]:
-            return f"≥ {value}"
+        if tuple(query.units) == columns and query.units[column] in _USD:
+            count = query.unpriced.get(column)
+            lacking = bool(count in columns and row[count])
+            words = usd(value, lacking or query.units[column] == "usd_at_least")
+            return Markup('<span title="{}">{}</span>').format(value, words)
     return None

@@ -182,7 +182,7 @@ def _of_row(row: Mapping[str, Any]) -> SavedChart:
     try:
         parameters = {name: str(text) for name, text in json.loads(row["parameters"]).items()}
     except (ValueError, AttributeError) as error:
-        raise ValueError(f"the parameters of chart {row['id']} are no JSON object") from error
+        raise ValueError(f"the parameters of chart {row['id']} are not a JSON object") from error
     chart = {ours: row[theirs] for theirs, ours in CHART_KEYS.items() if row[theirs]}
     return SavedChart(
         id=row["id"],

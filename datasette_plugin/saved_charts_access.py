@@ -48,7 +48,7 @@ def refusing_rule(datasette: Datasette, actor: dict | None, action: str) -> Awai
         finally:
             _IS_ASKING.reset(token)
         sql = "select :saved_charts as parent, null as child, 0 as allow, :why as reason"
-        why = "it tells of ledgers that are not shown"
+        why = "it names ledgers that are not shown"
         return PermissionSQL(sql, {"saved_charts": attached.name, "why": why})
 
     return rule()

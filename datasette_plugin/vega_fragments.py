@@ -22,7 +22,7 @@ def parse(fragment: str) -> dict[str, str]:
         name, equals, value = part.partition("=")
         key = name.removeprefix("g.")
         if not (name.startswith("g.") and equals and key in CHART_KEYS):
-            raise ValueError(f"{part[:60]!r} is no part of a chart")
+            raise ValueError(f"{part[:60]!r} is not part of a chart")
         if key in said:
             raise ValueError(f"{name} is given twice")
         said[key] = _value(key, unquote(value, errors="strict"))
@@ -36,5 +36,5 @@ def _value(key: str, value: str) -> str:
     if known and value not in known:
         raise ValueError(f"g.{key}: {value[:60]!r} is none of {', '.join(known)}")
     if not (value and len(value) <= _LONGEST_COLUMN and value.isprintable()):
-        raise ValueError(f"g.{key} is no name of a column")
+        raise ValueError(f"g.{key} is not the name of a column")
     return value

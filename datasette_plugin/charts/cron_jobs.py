@@ -30,7 +30,7 @@ _PARTS = ("own", "delegated")
 
 
 def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
-    """The ten dearest jobs."""
+    """The ten most expensive jobs."""
     # Once more: the query has a job with an infinite cost first, which here is unknown.
     jobs = sorted(reading.rows(conn, QUERY), key=lambda job: -(job["total_usd"] or 0))
     if not jobs:
@@ -38,7 +38,9 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
     dearest = jobs[:LONGEST_TABLE]
     amount, lacking = priced(dearest, "total_usd"), unpriced(dearest)
     total = Total(amount, "usd", usd(amount, lacking), lacking)
-    of_how_many = f" The {len(dearest)} dearest of {len(jobs)} jobs." if len(jobs) > 10 else ""
+    of_how_many = (
+        f" The {len(dearest)} most expensive of {len(jobs)} jobs." if len(jobs) > 10 else ""
+    )
     if not amount:
         why = f"No run of a cron job has a known cost above $0.{of_how_many}"
         return Figure(NAME, TITLE, QUERY, total, why)

@@ -42,8 +42,9 @@ def figure(
     """The chart with the keys of `reports.Query.chart` and perhaps `size`, of the first 1,000 rows.
 
     `name` stands in addresses: letters, digits and _. `units` and `unpriced` are those of
-    `reports.Query`; without them numbers are plain numbers. Raises ValueError, a line for the
-    reader, for a chart that cannot be drawn of these columns.
+    `reports.Query`; without them numbers are plain numbers. Where no row has a known number there
+    is no picture. Raises ValueError, a line for the reader, for a chart that cannot be drawn of
+    these columns.
     """
     _check(chart, columns)
     if not rows:
@@ -65,7 +66,10 @@ def figure(
         drawn = all_drawn
     drawn = [Drawn({column: one.row[column] for column in shown}, one.lacking) for one in drawn]
     pictured = _with_few_colours(chart, drawn, measure, stacked)
+    is_drawn = bool(known) or not _is_measured(chart, measure)
     sentence = f"{many(len(all_drawn), 'row')}."
+    if not is_drawn:
+        sentence = f"Nothing to draw: {short(measure, 60)} is unknown in {sentence}"
     if known:
         sentence = _highest(chart, pictured if stacked else drawn, measure, along, unit, stacked)
     if adds_up and known and len(known) < len(all_drawn):
@@ -79,8 +83,10 @@ def figure(
         whole = sums.total(all_drawn, measure)
         lacking = sum(one.lacking for one in all_drawn)
         total = Total(whole, unit or "number", _words(whole, unit, lacking), lacking)
-    specs = (_spec(chart, pictured, units or {}, stacked, narrow) for narrow in (False, True))
-    wide, narrow = map(as_json, specs)
+    wide, narrow = (
+        as_json(_spec(chart, pictured, units or {}, stacked, narrow)) if is_drawn else None
+        for narrow in (False, True)
+    )
     return Figure(
         name,
         title,
@@ -118,6 +124,12 @@ def _axes(chart: Mapping[str, str]) -> tuple[str, str]:
     return (chart["x"], chart["y"]) if lies else (chart["y"], chart["x"])
 
 
+def _is_measured(chart: Mapping[str, str], measure: str) -> bool:
+    """Whether the column is drawn to a scale of numbers."""
+    types = {chart["x"]: chart["x_type"], chart["y"]: chart["y_type"]}
+    return types[measure].startswith("quantitative")
+
+
 def _shares_places(chart: Mapping[str, str], measure: str, along: str) -> bool:
     """Whether rows with the same x are drawn as one height: not points, not bins, of which Vega
     alone knows the bounds, and not a column against itself.
@@ -134,16 +146,16 @@ def _shares_places(chart: Mapping[str, str], measure: str, along: str) -> bool:
 def _with_few_colours(
     chart: Mapping[str, str], drawn: list[Drawn], measure: str, stacked: bool
 ) -> list[Drawn]:
-    """The rows as they are pictured: the series with the highest sums, or the most rows, keep
-    their names, and all others have one and are added up where the chart does that.
+    """The rows as they are pictured: the series with the highest sums, or the most rows of what is
+    no number, keep their names, and all others have one and are added up where the chart does that.
     """
     colour = chart.get("color")
     if not colour:
         return drawn
     heights: dict[Any, float] = defaultdict(float)
+    is_measured = _is_measured(chart, measure)
     for one in drawn:
-        height = sums.number(one.row[measure])
-        heights[one.row[colour]] += 1 if height is None else height
+        heights[one.row[colour]] += (sums.number(one.row[measure]) or 0) if is_measured else 1
     kept = sorted(heights, key=lambda name: -heights[name])[: len(style.SERIES)]
     if len(kept) == len(heights):
         return drawn

@@ -29,27 +29,23 @@ COSTS = "cost_by_day_and_model"
 
 @dataclass(frozen=True)
 class Earlier:
-    """The `period` that another is compared with. `drawn` begins with it and is all of its month
-    beside a month that goes on, to see where that one went; `costs` are the rows of `COSTS` for it.
+    """The `period` that another is compared with, and `compared`, the rows of `COSTS` for it.
 
-    `recorded_from` is the ledger's first local day where that lies within the period, else None.
+    `drawn` begins with it and consists of whole days beside a period that goes on, of all of its
+    month beside a month, to see where that one went; `costs` are the rows for it. `recorded_from`
+    is the ledger's first local day where that lies within the period, else None.
     """
 
     period: Period
+    compared: Rows
     drawn: Period
     costs: Rows
     recorded_from: date | None
 
     @property
-    def compared(self) -> Rows:
-        """Those of `costs` that lie in `period`."""
-        last = self.period.last.isoformat()
-        return [row for row in self.costs if row["day"] <= last]
-
-    @property
     def words(self) -> str:
-        """``1-3 June 2026 (recorded from 2 June)``."""
-        words = periods.span(self.period.first, self.period.last)
+        """``1-3 June 2026 until 12:00 (recorded from 2 June)``."""
+        words = self.period.words
         if self.recorded_from is None:
             return words
         return f"{words} (recorded from {day_in_words(self.recorded_from.isoformat())})"
@@ -85,12 +81,17 @@ class Reading:
         if began is not None and began > before.last:
             return f"Nothing is recorded before {periods.span(began, began)}."
         drawn = before
-        if self.is_month and self.period.goes_on:
-            last = next_month(before.first) - timedelta(days=1)
+        if self.period.goes_on and self.period.begins_with_a_day:
+            last = next_month(before.first) - timedelta(days=1) if self.is_month else before.last
             given = {**before.arguments, "until": last.isoformat()}
             drawn = periods.Period.asked(given, before.window.zone, self.now)
+        costs = compared = self.rows(conn, COSTS, drawn)
+        if drawn != before:
+            # The calls of whole days are read once; the last day may belong to it in part.
+            of_last = self.rows(conn, COSTS, before.last_day)
+            compared = [row for row in costs if row["day"] < before.last.isoformat()] + of_last
         part = began if began is not None and began > before.first else None
-        return Earlier(before, drawn, self.rows(conn, COSTS, drawn), part)
+        return Earlier(before, compared, drawn, costs, part)
 
     @property
     def is_month(self) -> bool:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from . import cache, cron_jobs, failures, running_total, sessions, spend, trust, what_changed
+from . import cron_jobs, failures, prompt_cache, running_total, sessions, spend, trust, what_changed
 from .figure import Figure, nothing
 from .reading import COSTS, Reading
 from .what_changed import Comparison, Sums
 
-_PARTS = (spend, running_total, what_changed, cron_jobs, sessions, cache, failures, trust)
+_PARTS = (spend, running_total, what_changed, cron_jobs, sessions, prompt_cache, failures, trust)
 NAMES = tuple(part.NAME for part in _PARTS)
 """The figures by name, in their order."""
 
@@ -41,8 +41,7 @@ class Review:
             **_sums(now),
             "before": earlier
             and {
-                "since": earlier.period.since,
-                "until": earlier.period.until,
+                **earlier.period.bounds(),
                 "recorded_from": earlier.recorded_from and earlier.recorded_from.isoformat(),
                 **_sums(then),
             },

@@ -20,7 +20,6 @@ from hermes_telemetry.windows import (
     time_zone,
 )
 
-from ..views import period as periods
 from .figure import Figure, Row, Table, Total, as_json, nothing
 from .reading import COSTS, Earlier, Reading, Rows, priced, unpriced
 from .running_lines import Line, Point, spec
@@ -44,13 +43,13 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
         return Figure(NAME, TITLE, QUERY, total, "No call in this period has a price.")
     period = reading.period
     first = period.first or date.fromisoformat(rows[-1]["day"])
-    words = periods.span(period.first, period.last)
-    lines = [Line("this", words, _sums(rows, first, period.last, _now(reading)), lacking)]
+    lines = [Line("this", period.words, _sums(rows, first, period.last, _now(reading)), lacking)]
     earlier = reading.earlier(conn)
     if isinstance(earlier, str):
         sentence = earlier
     else:
-        lines.append(_line_before(reading, earlier))
+        if period.begins_with_a_day:  # else its days are not those of the period before
+            lines.append(_line_before(reading, earlier))
         cost = usd(priced(earlier.compared) or 0, unpriced(earlier.compared))
         sentence = f"{earlier.words} cost {cost}."
     ahead = _look_ahead(reading, conn) if reading.is_month else _Ahead({}, [], "")
@@ -106,8 +105,7 @@ def _line_before(reading: Reading, earlier: Earlier) -> Line:
     by = period.first - drawn.first
     end = _end(next_month(period.last) - _DAY if reading.is_month else period.last)
     moved = [Point(point.at + by, point.usd) for point in sums if point.at + by <= end]
-    words = periods.span(drawn.first, drawn.last)
-    return Line("before", words, moved, unpriced(earlier.costs))
+    return Line("before", drawn.words, moved, unpriced(earlier.costs))
 
 
 # --- what is to come

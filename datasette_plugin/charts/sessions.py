@@ -1,4 +1,4 @@
-"""Dear sessions: how many cost about how much, and which cost most."""
+"""Sessions by cost: how many cost about how much, and which cost most."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .figure import LONGEST_TABLE, Figure, Row, Spec, Table, Total, as_json, man
 from .reading import Reading, priced, unpriced
 
 QUERY = "cost_by_session"
-NAME, TITLE = "sessions", "Dear sessions"
+NAME, TITLE = "sessions", "Sessions by cost"
 # Where bins of cost begin, USD; each about three times above the one before.
 _EDGES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
 _NO_PRICE, _FREE = -2, -1
 
 
 def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
-    """All sessions of the period by what they cost, and the ten dearest."""
+    """All sessions of the period by what they cost, and the ten most expensive."""
     # Once more: the query has a session with an infinite cost first, which here is unknown.
     sessions = sorted(reading.rows(conn, QUERY), key=lambda session: -(session["cost_usd"] or 0))
     if not sessions:
@@ -36,11 +36,11 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
         of_all = many(len(sessions), "session")
         made = formats.share((priced(dearest) or 0) / amount)
         cost = usd(first["cost_usd"], first["unpriced_calls"])
-        sentence = f"The dearest of {of_all} cost {cost}, {made} of it."
+        sentence = f"The most expensive of {of_all} cost {cost}, {made} of it."
         if len(dearest) > 1:
             sentence = (
-                f"The {len(dearest):,} dearest of {of_all} made {made} of it;"
-                f" the dearest cost {cost}."
+                f"The {len(dearest):,} most expensive of {of_all} made {made} of it;"
+                f" the most expensive cost {cost}."
             )
     return Figure(
         NAME,

@@ -19,7 +19,7 @@ NAME, TITLE = "spend", "Spend by day and model"
 
 
 def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
-    """The five dearest models and all others, stacked for each day."""
+    """The five most expensive models and all others, stacked for each day."""
     rows = reading.rows(conn, QUERY)
     steps = Steps.over(reading.period, [row["day"] for row in rows])
     title = TITLE.replace("day", steps.kind)
@@ -55,7 +55,7 @@ def figure(reading: Reading, conn: sqlite3.Connection) -> Figure:
         QUERY,
         total,
         f"{short(dearest[0], 60)} made {formats.share(cost[dearest[0]] / amount)} of it;"
-        f" the dearest day was {day_in_words(day)} with {cost_of_day}.",
+        f" the most expensive day was {day_in_words(day)} with {cost_of_day}.",
         rows=stacks.rows("model", "cost_usd"),
         table=_table([(short(model, 60), of_model[model]) for model in dearest], amount),
         wide=as_json(spec(False)),

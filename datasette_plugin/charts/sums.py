@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hermes_telemetry.money import BEYOND_ALL_SUMS
+
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
@@ -20,8 +22,8 @@ class Drawn:
 
 
 def number(value: Any) -> float | None:
-    """What can be drawn to a scale and added up; None for NULL, text and what is infinite."""
-    if isinstance(value, int | float) and math.isfinite(value):
+    """What can be drawn to a scale and added up; None for NULL, text and what is too large."""
+    if isinstance(value, int | float) and abs(value) < BEYOND_ALL_SUMS:
         return value
     return None
 
@@ -30,12 +32,13 @@ def read(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], measure: str, unpriced: str | None
 ) -> list[Drawn]:
     """The rows as a chart of the column `measure` takes them. `unpriced` is the column that counts
-    what its amounts lack; without one, each row without a number lacks it. Infinite is unknown.
+    what its amounts lack; without one, each row without a number lacks it. What is infinite, or too
+    large to be added up, is unknown.
     """
     drawn = []
     for cells in rows:
         row = {
-            column: None if isinstance(cell, float) and not math.isfinite(cell) else cell
+            column: None if isinstance(cell, float) and number(cell) is None else cell
             for column, cell in zip(columns, cells, strict=True)
         }
         missing = int(number(row[measure]) is None)
@@ -45,14 +48,11 @@ def read(
 
 
 def total(drawn: Sequence[Drawn], column: str) -> Any:
-    """The sum of what is known; None where nothing is, and where the sum is beyond all numbers."""
+    """The sum of what is known; None where nothing is."""
     known = [value for one in drawn if (value := number(one.row[column])) is not None]
     if not known:
         return None
-    try:
-        return sum(known) if all(isinstance(value, int) for value in known) else math.fsum(known)
-    except OverflowError:
-        return None
+    return sum(known) if all(isinstance(value, int) for value in known) else math.fsum(known)
 
 
 def by_place(drawn: Sequence[Drawn], keys: Sequence[str], measure: str) -> list[Drawn]:

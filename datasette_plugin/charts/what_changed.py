@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def words(self) -> str:
-        """``+12 % (+$3.10) on 1-22 October 2026``; '' where there is nothing to compare."""
+        """``+12 % (+$3.10) against 1-22 June 2026``; '' where there is nothing to compare."""
         if self.now is None or self.earlier is None or self.then is None:
             return ""
         if not self.now.calls + self.then.calls:

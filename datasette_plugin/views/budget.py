@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from hermes_telemetry.budget.answers import Outlook, outlook, standings
 from hermes_telemetry.budget.backtest import Backtest, backtest_of
-from hermes_telemetry.budget.config import BudgetFile, WindowName
+from hermes_telemetry.budget.config import Budget, BudgetFile, WindowName
 from hermes_telemetry.budget.owners import known_owner
 from hermes_telemetry.budget.spend_path import spend_path
 from hermes_telemetry.cron_jobs import cron_jobs, resume_command
@@ -42,7 +42,7 @@ async def budget(page: Page) -> Response:
         said = await spend_figures(
             page,
             "standings",
-            lambda conn: standings(conn, file, page.database, page.zone, page.now),
+            lambda conn, _: standings(conn, file, page.database, page.zone, page.now),
         )
         return await page.answer("", said, period=False)
     shown = budget_rows.rows(page, await all_outlooks(page))
@@ -66,7 +66,7 @@ async def budget(page: Page) -> Response:
         growth=await spend_figures(
             page,
             "growth",
-            lambda conn: {row.outlook.window: _growth(row.outlook, conn) for row in everyone},
+            lambda conn, _: {row.outlook.window: _growth(row.outlook, conn) for row in everyone},
         ),
         chart_url=partial(page.bare_url, f"{PATH}/chart", "svg"),
         forecast_url=partial(page.bare_url, "/-/telemetry/forecast", "json"),
@@ -93,11 +93,10 @@ async def budget(page: Page) -> Response:
 async def forecast(page: Page) -> Response:
     """The object of ``forecast --json``."""
     asked, window = _asked(page)
-    limits = budget_file(page).current()
 
-    def compute(conn: sqlite3.Connection) -> dict[str, Any]:
+    def compute(conn: sqlite3.Connection, budget: Budget) -> dict[str, Any]:
         owner = _known(conn, asked)
-        return outlook(conn, limits, owner, window, page.zone, page.now).answer()
+        return outlook(conn, budget, owner, window, page.zone, page.now).answer()
 
     said = await spend_figures(page, ("forecast", asked, window), compute)
     return page.json(said)
@@ -157,7 +156,7 @@ def _alerts(page: Page, conn: sqlite3.Connection) -> list[dict[str, Any]] | None
 
 
 async def _backtest(page: Page, asked: Owner, window: WindowName) -> Backtest:
-    def compute(conn: sqlite3.Connection) -> Backtest:
+    def compute(conn: sqlite3.Connection, _: Budget) -> Backtest:
         return backtest_of(conn, _known(conn, asked), window, page.zone, page.period.today)
 
     return await spend_figures(page, ("backtest", asked, window), compute)

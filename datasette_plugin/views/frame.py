@@ -311,7 +311,7 @@ async def _page(datasette: Datasette, request: Any, path: str, wants_json: bool)
     ]
     asked = request.args.get("database")
     if asked and asked not in attached:
-        raise RefusedError(404, f"{asked!r} is no ledger that is attached here")
+        raise RefusedError(404, f"{asked!r} is not an attached ledger")
     if not attached:
         raise RefusedError(404, "no ledger is attached here")
     if not visible or (asked and asked not in visible):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import date
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from datasette import Response
 
@@ -25,6 +24,7 @@ from .period import Period, span
 from .standing import budget_file, spend_figures, verdict_word
 
 PATH = "/-/telemetry"
+TODAY = "Today"
 
 # What is read by itself: Datasette has some threads for it.
 _PARTS: Mapping[str, overview_figures.Part] = {
@@ -45,7 +45,9 @@ async def overview(page: Page) -> Response:
     """The figures of the period, and where today and this month go."""
     if overview_figures.SPEND not in page.ledger.queries:
         if page.wants_json:
-            raise RefusedError(409, page.ledger.note or "this file cannot say what was spent")
+            raise RefusedError(
+                409, page.ledger.note or f"this file lacks what {overview_figures.SPEND} needs"
+            )
         return await page.answer("telemetry_base.html", {}, period=False, status=409)
     parts = [
         page.figures(f"overview: {part}", partial(compute, page))
@@ -62,6 +64,7 @@ async def overview(page: Page) -> Response:
         "budgets": [each.answer() for each in outlooks],
         **figures,
         "look_at": notices,
+        "config_error": budget_file(page).error,
         "trust": {
             **(trust["estimates"] or {}),
             "unreconciled_sessions": trust["reconcile"],
@@ -72,6 +75,7 @@ async def overview(page: Page) -> Response:
         return await page.answer("", said)
     limited = next((each for each in (month, day) if each and each.verdict.limit is not None), None)
     here = page.now.astimezone(time_zone(page.zone))
+    before = page.period.before()
     return await page.answer(
         "telemetry_overview.html",
         said,
@@ -85,11 +89,14 @@ async def overview(page: Page) -> Response:
         limited=limited,
         verdict_word=verdict_word,
         budget_page=page.url("/-/telemetry/budget"),
-        budget_error=budget_file(page).error,
         limit_bar=limited and spend_charts.limit_bar("limit", limited),
         bars=overview_bars.picture(page, said),
         heading=_heading(page.period),
-        compared=said["before"] and _span(said["before"]),
+        # The card of today, else that of the period is the same twice.
+        is_today=day is not None and _heading(page.period) == TODAY,
+        compared=before and _compared(before),
+        compared_at=before and page.url(since=before.since, until=before.until),
+        bar_url=partial(overview_bars.bar_url, page),
         links_of=partial(query_links, page),
         rows_of=partial(links.rows_url, page),
         minutes=_minutes,
@@ -100,8 +107,7 @@ async def overview(page: Page) -> Response:
 
 async def _day_and_month(page: Page) -> list[Outlook]:
     """None of both where the file is too old to say."""
-    budget = budget_file(page).current()
-    compute = partial(overview_figures.day_and_month, page, budget=budget)
+    compute = partial(overview_figures.day_and_month, page)
     try:
         return await spend_figures(page, "day and month", compute)
     except RefusedError:
@@ -109,16 +115,18 @@ async def _day_and_month(page: Page) -> list[Outlook]:
 
 
 def _heading(period: Period) -> str:
-    if period.goes_on and period.days is not None:
+    if period.goes_on and period.begins_with_a_day and period.days is not None:
         if period.days == 1:
-            return "Today"
+            return TODAY
         if period.first == period.today.replace(day=1):
             return "This month"
-    return span(period.first, period.last)
+    return period.words
 
 
-def _span(before: Mapping[str, Any]) -> str:
-    return span(date.fromisoformat(before["since"]), date.fromisoformat(before["until"]))
+def _compared(before: Period) -> str:
+    if before.begins_with_a_day and before.first == before.today - timedelta(days=1):
+        return before.words.replace(span(before.first, before.first), "yesterday")
+    return before.words
 
 
 def _breach(page: Page, month: Outlook) -> str | None:

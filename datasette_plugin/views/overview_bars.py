@@ -40,8 +40,8 @@ def picture(page: Page, said: Mapping[str, Any]) -> Markup | None:
                 unpriced=one["unpriced_calls"],
                 parts=list(_parts(one, names)),
                 before=one["before_usd"],
-                address=page.url(since=one["since"], until=one["until"]),
-                goes_on=first <= page.period.today <= last,
+                address=bar_url(page, one),
+                goes_on=page.period.goes_on and first <= page.period.today <= last,
                 dear=dear.get(first) if step == "day" else None,
                 changes=[
                     words for day, all in changes.items() if first <= day <= last for words in all
@@ -51,6 +51,12 @@ def picture(page: Page, said: Mapping[str, Any]) -> Markup | None:
     total = usd(said["total"]["cost_usd"], said["total"]["unpriced_calls"])
     about = f"{total} in all; each bar leads to its {step}, the table below has the amounts"
     return draw([*bars, *_to_come(page.period, step)], f"Spend by {step}", about)
+
+
+def bar_url(page: Page, bar: Mapping[str, Any]) -> str:
+    """The overview of a bar's days, as far as they belong to the period."""
+    first, last = (date.fromisoformat(bar[bound]) for bound in ("since", "until"))
+    return page.url(**page.period.part(first, last))
 
 
 def _label(first: date, step: str, *, is_first: bool = False) -> str:

@@ -21,6 +21,7 @@ from hermes_telemetry.windows import Window, parse_timestamp
 
 from ..charts.steps import Steps
 from .frame import Page
+from .period import Period
 
 Rows = list[dict[str, Any]]
 
@@ -61,8 +62,7 @@ def spend(page: Page, conn: sqlite3.Connection) -> dict[str, Any]:
         "total": total,
         "before": before
         and {
-            "since": before.since,
-            "until": before.until,
+            **before.bounds(),
             **_sum(rows_before),
         },
         "step": steps.kind,
@@ -127,15 +127,13 @@ def _bars(page: Page, steps: Steps, rows: Rows, before: Rows | None, top: list[A
     for row in rows:
         by_step[steps.of(row["day"])].append(row)
     before_by_day = _grouped(before or [], "day")
+    by = _apart(steps, period, earlier)
     bars = []
     for step, first, following in zip(steps.all, firsts, [*firsts[1:], None], strict=True):
         last = following - _DAY if following else max(period.last, first)
         compared = None
-        # Two months have weeks of other days: only days are held against each other.
-        if steps.kind == "day" and earlier and earlier.first and period.first:
-            then = earlier.first + (first - period.first)
-            if then <= earlier.last:
-                compared = _cost(before_by_day[then.isoformat()]) or 0.0
+        if by is not None and earlier and first - by <= earlier.last:
+            compared = _cost(before_by_day[(first - by).isoformat()]) or 0.0
         of_models = _grouped(by_step[step], "model")
         of_top = [_cost(of_models.pop(model, [])) for model in top]
         bars.append(
@@ -152,6 +150,18 @@ def _bars(page: Page, steps: Steps, rows: Rows, before: Rows | None, top: list[A
     return bars
 
 
+def _apart(steps: Steps, period: Period, earlier: Period | None) -> timedelta | None:
+    """How far the days that are compared lie apart; None where days are not comparable.
+
+    Two months have weeks of other days. A period that begins within a day has a part of that.
+    """
+    if steps.kind != "day" or not period.begins_with_a_day:
+        return None
+    if earlier is None or earlier.first is None or period.first is None:
+        return None
+    return period.first - earlier.first
+
+
 def anomalies(page: Page, conn: sqlite3.Connection) -> Rows | None:
     """The days that cost more than usual."""
     return _of(page, conn, "spend_anomalies")
@@ -166,7 +176,7 @@ def cron_jobs(page: Page, conn: sqlite3.Connection) -> Rows | None:
 
 
 def sessions(page: Page, conn: sqlite3.Connection) -> Rows | None:
-    """The dearest sessions."""
+    """The most expensive sessions."""
     # A month has ten thousand, and to make rows of them takes as long as to find them.
     return _of(page, conn, "cost_by_session", SHOWN)
 
@@ -230,7 +240,10 @@ def notices(page: Page, conn: sqlite3.Connection) -> dict[str, Any]:
         "budget_alerts": [
             row
             for row in _of(page, conn, "budget_alert_history") or []
-            if page.period.goes_on and row["period_key"] in keys
+            if page.period.goes_on
+            and row["period_key"] in keys
+            # Of one profile what others have reached says nothing.
+            and (not page.period.profile or (row["scope"], row["scope_id"]) == owner(page))
         ],
     }
 

@@ -49,7 +49,7 @@ async def prune(page: Page) -> Response:
         return await _show(page)
     if method not in ("POST", "DELETE"):
         allow = {"Allow": "GET, HEAD, POST, DELETE"}
-        raise RefusedError(405, f"{method} does nothing here", allow)
+        raise RefusedError(405, f"{method} is not supported here", allow)
     access.require_same_site(page.datasette, page.request)
     await access.require(page.datasette, page.request, access.PRUNE, page.database)
     if not _database(page).is_mutable:
@@ -132,22 +132,24 @@ async def _given(page: Page) -> Given:
     if page.request.method == "DELETE" and not body:
         return _filled(address)
     if twice := sorted(set(_RULE) & address.keys()):
-        raise RefusedError(400, f"{', '.join(twice)}: the rule stands in the body alone")
+        raise RefusedError(
+            400, f"{', '.join(twice)}: give the rule in the body only, not in the address"
+        )
     if sent == "application/json":
         return _filled(_of_json(body))
     try:
         return parse_qs(body.decode("utf-8"), keep_blank_values=True)
     except UnicodeDecodeError as error:
-        raise RefusedError(400, "the body is no form in UTF-8") from error
+        raise RefusedError(400, "the body is not a form in UTF-8") from error
 
 
 def _of_json(body: bytes) -> Given:
     try:
         said = json.loads(body)
     except (ValueError, RecursionError) as error:  # the latter where lists stand in lists in …
-        raise RefusedError(400, f"the body is no JSON: {error}") from error
+        raise RefusedError(400, f"the body is not JSON: {error}") from error
     if not isinstance(said, dict):
-        raise RefusedError(400, "the body is no JSON object")
+        raise RefusedError(400, "the body is not a JSON object")
     _require_known(said, _RULE)
     return {
         name: [_text(name, one) for one in (value if isinstance(value, list) else [value])]
@@ -162,7 +164,7 @@ def _text(name: str, value: object) -> str:
         return str(value)
     if name == "status" and value is None:
         return "none"
-    raise RefusedError(400, f"{name}: {json.dumps(value)} is not what it can be")
+    raise RefusedError(400, f"{name}: {json.dumps(value)} is not a value that it takes")
 
 
 def _filled(given: Given) -> Given:
@@ -203,10 +205,12 @@ async def _rule(page: Page, given: Given) -> PruneRule:
 
 
 def _require_known(given: Iterable[str], known: Iterable[str]) -> None:
-    """A slip of the pen in a name would leave out what narrows the rule."""
+    """A typo in a name would leave out what narrows the rule."""
     if unknown := sorted(set(given) - set(known)):
         rule = ", ".join(_RULE)
-        raise RefusedError(400, f"{', '.join(unknown)}: a rule has none such (it has: {rule})")
+        raise RefusedError(
+            400, f"{', '.join(unknown)}: not a parameter of a rule, which are {rule}"
+        )
 
 
 def _one(texts: list[str]) -> str | None:

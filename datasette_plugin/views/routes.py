@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from . import budget, charts, overview, prune, saved
+from . import budget, cost_review, overview, prune, saved
 
 # Each answers its address and, with ".json" behind it, the same figures as JSON.
 ROUTES = [
@@ -12,10 +12,10 @@ ROUTES = [
     (r"^/-/telemetry/budget(?:\.json)?$", budget.budget),
     (r"^/-/telemetry/budget/chart\.svg$", budget.chart),
     (r"^/-/telemetry/forecast\.json$", budget.forecast),
-    (r"^/-/telemetry/charts(?:\.json)?$", charts.charts),
-    (r"^/-/telemetry/charts/review\.html$", charts.file),
+    (r"^/-/telemetry/charts(?:\.json)?$", cost_review.cost_review),
+    (r"^/-/telemetry/charts/review\.html$", cost_review.file),
     (r"^/-/telemetry/charts/saved_(?P<id>[0-9]{1,18})\.svg$", saved.picture),
-    (r"^/-/telemetry/charts/(?P<name>\w+)\.svg$", charts.picture),
+    (r"^/-/telemetry/charts/(?P<name>\w+)\.svg$", cost_review.picture),
     (r"^/-/telemetry/charts/saved(?:\.json)?$", saved.save),
     (r"^/-/telemetry/charts/saved/(?P<id>[0-9]{1,18})/rename(?:\.json)?$", saved.rename),
     (r"^/-/telemetry/charts/saved/(?P<id>[0-9]{1,18})/delete(?:\.json)?$", saved.delete),

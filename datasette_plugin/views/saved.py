@@ -106,7 +106,7 @@ async def delete(page: Page) -> Response:
 async def _posted(page: Page, *names: str) -> dict[str, str]:
     """The fields `names` of a POST by somebody who may change charts of the page's ledger."""
     if page.request.method != "POST":
-        raise RefusedError(405, f"{page.request.method} does nothing here", {"Allow": "POST"})
+        raise RefusedError(405, f"{page.request.method} is not supported here", {"Allow": "POST"})
     access.require_same_site(page.datasette, page.request)
     await access.require(page.datasette, page.request, access.SAVE_CHART, page.database)
     body = await page.request.post_body()
@@ -118,9 +118,9 @@ async def _posted(page: Page, *names: str) -> dict[str, str]:
         raise RefusedError(400, f"the body cannot be read: {error}") from error
     said.pop("csrftoken", None)
     if unknown := sorted(said.keys() - set(names)):
-        raise RefusedError(400, f"{', '.join(unknown)}: not asked for here")
+        raise RefusedError(400, f"{', '.join(unknown)}: not a field of this request")
     if lacking := [name for name in names if name not in said]:
-        raise RefusedError(400, f"{', '.join(lacking)}: needed here")
+        raise RefusedError(400, f"{', '.join(lacking)}: required")
     return said
 
 
@@ -134,7 +134,7 @@ def _of_form(text: str) -> dict[str, str]:
 def _of_json(text: str) -> dict[str, str]:
     said = json.loads(text) if text else {}
     if not isinstance(said, dict) or not all(isinstance(value, str) for value in said.values()):
-        raise ValueError("it is no JSON object of texts")
+        raise ValueError("it is not a JSON object of texts")
     for value in said.values():
         value.encode("utf-8")  # JSON can spell half a character, which no database takes
     return said
@@ -181,11 +181,11 @@ def _title(text: str) -> str:
     if not title:
         raise ValueError("it needs a title")
     if len(title) > _LONGEST_TITLE:
-        raise ValueError(f"its title has more than {_LONGEST_TITLE} signs")
+        raise ValueError(f"its title has more than {_LONGEST_TITLE} characters")
     for sign in title:
         # Joiners between letters are format signs (Cf) that some scripts need.
         if sign in _TURNING or not (sign.isprintable() or unicodedata.category(sign) == "Cf"):
-            raise ValueError(f"its title holds the sign {sign!a}")
+            raise ValueError(f"its title contains the character {sign!a}")
     return title
 
 
@@ -196,14 +196,14 @@ def _query(page: Page, path: str) -> str:
     base = page.datasette.setting("base_url")
     parts = urlsplit(path)
     if parts.path != path or not path.startswith(base):
-        raise ValueError(f"{path[:200]!r} is no path of this server")
+        raise ValueError(f"{path[:200]!r} is not a path of this server")
     database, _, query = path.removeprefix(base).partition("/")
     try:
         named = page.datasette.get_database(route=tilde_decode(database)).name
     except KeyError:
         named = None
     if named != page.database:
-        raise ValueError(f"{path[:200]!r} is no query of the ledger {page.database}")
+        raise ValueError(f"{path[:200]!r} is not a query of the ledger {page.database}")
     return str(tilde_decode(query))
 
 
@@ -222,7 +222,7 @@ def _parameters(text: str) -> dict[str, str]:
     for name, value in pairs:
         if len(name) + len(value) > _LONGEST_PARAMETER:
             raise ValueError(
-                f"the parameter {name[:60]!r} is longer than {_LONGEST_PARAMETER} signs"
+                f"the parameter {name[:60]!r} is longer than {_LONGEST_PARAMETER} characters"
             )
     # Datasette takes the first of several; a name that begins with _ is one of its own.
     return {

@@ -59,7 +59,7 @@ def limit_bar(key: str, outlook: Outlook) -> Markup:
         key,
         BAR_HEIGHT,
         words,
-        "the lines are the limit and, paler, where it is told",
+        "the lines are the limit and, paler, the soft limit",
         svg.element("defs", hatch),
         svg.element("rect", x=0, width="100%", y=3, height=10, fill="#e9edf2"),
         box(spent_drawn, max(spent_drawn, expected_drawn), f"url(#tm-{key}-hatch)"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from hermes_telemetry.budget.answers import Outlook, outlooks
-from hermes_telemetry.budget.config import BudgetFile
+from hermes_telemetry.budget.config import Budget, BudgetFile
 from hermes_telemetry.paths import budget_path
 
 from .frame import Page, RefusedError
@@ -34,20 +34,23 @@ def budget_file(page: Page) -> BudgetFile:
 
 async def all_outlooks(page: Page) -> list[Outlook]:
     """The outlook of everyone, and of each who has a limit; RefusedError 409 as `spend_figures`."""
-    budget = budget_file(page).current()
     return await spend_figures(
-        page, "outlooks", lambda conn: outlooks(conn, budget, page.zone, page.now)
+        page, "outlooks", lambda conn, budget: outlooks(conn, budget, page.zone, page.now)
     )
 
 
 async def spend_figures(
-    page: Page, name: Hashable, compute: Callable[[sqlite3.Connection], _Read]
+    page: Page, name: Hashable, compute: Callable[[sqlite3.Connection, Budget], _Read]
 ) -> _Read:
-    """As `Page.figures`, of what depends on budget.yaml; RefusedError 409 for an older ledger."""
+    """As `Page.figures`, of what depends on the budget in force; RefusedError 409 for an older
+    ledger.
+    """
     file = budget_file(page)
-    key = (name, repr(file.current()), file.error, str(file.path))
+    # Asked for once: what is computed with one budget must not be kept as that of the next.
+    budget = file.current()
+    key = (name, repr(budget), file.error, str(file.path))
     try:
-        return await page.figures(key, compute)
+        return await page.figures(key, lambda conn: compute(conn, budget))
     except sqlite3.OperationalError as error:
         if not str(error).startswith("no such"):
             raise

@@ -50,7 +50,7 @@ def test_the_file_holds_the_review_of_the_month(cli: Cli, ledger: Path, tmp_path
     assert "Spend by day and model: ≥ $0.75" in said
     assert "Calls 4 1 without a price: totals are lower bounds" in said
     assert "What changed Nothing is recorded before 1 July 2026." in said
-    assert "sonnet made 100 % of it; the dearest day was 1 July with ≥ $0.75." in said
+    assert "sonnet made 100 % of it; the most expensive day was 1 July with ≥ $0.75." in said
 
 
 def test_a_month_without_a_call_is_told(cli: Cli, ledger: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A ledger with rows made by hand, and Datasette on it. The same tests run on both lines."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hermes_telemetry.store import migrations
 from hermes_telemetry.windows import SYSTEM_CLOCK, Clock, parse_timestamp
 from support.datasette_site import Site
+from support.ledger import HandMadeLedger
 
 
 @pytest.fixture
@@ -44,3 +46,23 @@ def stop_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         monkeypatch.setattr(frame, "SYSTEM_CLOCK", Clock(lambda: now, real.monotonic, real.sleep))
 
     return stop
+
+
+@pytest.fixture
+def july(ledger: Path, stop_at: Callable[[str], None]) -> Iterator[HandMadeLedger]:
+    """An empty ledger whose days are UTC's, at noon of 22 July 2026, a Wednesday."""
+    stop_at("2026-07-22T12:00:00")
+    ledger.with_name("budget.yaml").write_text("timezone: UTC")
+    with closing(HandMadeLedger(ledger)) as made:
+        yield made
+
+
+@pytest.fixture
+def anns(ledger: Path, stop_at: Callable[[str], None]) -> Iterator[HandMadeLedger]:
+    """It is noon of 21 July; from 1 June on every day has cost 2 USD at nine, all of it ann's."""
+    stop_at("2026-07-21T12:00:00")
+    ledger.with_name("budget.yaml").write_text("timezone: UTC")
+    with closing(HandMadeLedger(ledger)) as made:
+        made.run("s", "2026-06-01T09:00", sender_id="ann")
+        made.daily("2026-06-01", "2026-07-21", 2.0)
+        yield made

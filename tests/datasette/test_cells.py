@@ -127,9 +127,25 @@ def test_an_amount_with_unpriced_calls_in_it_is_shown_as_a_lower_bound(
         insert(ledger, "llm_calls", session_id="s", ts=f"{day}T12:00:00", cost_usd=cost)
     site = sites(ledger)
     page = site.page("/telemetry/cost_by_day?since=all")
-    assert "≥ 0.75" in page.text
-    assert "0.5" in page.text
-    assert "≥ 0.5" not in page.text
+    assert "≥ $0.75" in page.text
+    assert "$0.50" in page.text
+    assert "≥ $0.50" not in page.text
     assert site.get("/telemetry/cost_by_day.json?_shape=array&since=all").json()[1]["cost_usd"] == (
         0.75
     )
+
+
+def test_amounts_of_queries_read_as_money_and_are_exact_as_data(sites: Sites, ledger: Path) -> None:
+    # As floats 0.1 and 0.2 make 0.30000000000000004.
+    for session, cost in (("a", 0.1), ("a", 0.2), ("b", 0.0000125), ("c", 0.0)):
+        insert(ledger, "llm_calls", session_id=session, ts="2026-07-01T12:00:00", cost_usd=cost)
+    site = sites(ledger)
+    page = site.page("/telemetry/cost_by_session?since=all")
+    for session, amount in (("a", "$0.30"), ("b", "$0.000013"), ("c", "$0.00")):
+        assert f"{session} {amount}" in page.text
+    assert '<span title="0.30000000000000004">$0.30</span>' in page.html
+    rows = site.get("/telemetry/cost_by_session.json?_shape=array&since=all").json()
+    assert [row["cost_usd"] for row in rows] == [0.1 + 0.2, 0.0000125, 0.0]
+    assert "0.30000000000000004" in site.get("/telemetry/cost_by_session.csv?since=all").text
+    # The rows of a table stay as they are stored.
+    assert "1.25e-05" in site.page("/telemetry/llm_calls").text

@@ -50,6 +50,8 @@ def test_the_head_has_the_sums_and_those_of_the_same_days_before(
         "zone": "UTC",
         "since": "2026-07-01",
         "until": "2026-07-03",
+        "window_start": "2026-07-01T00:00:00.000000+00:00",
+        "window_end": "2026-07-04T00:00:00.000000+00:00",
         "profile": None,
         "data_to": "2026-07-02T12:00:00.000000+00:00",
         "total_usd": 4.25,
@@ -58,6 +60,8 @@ def test_the_head_has_the_sums_and_those_of_the_same_days_before(
         "before": {
             "since": "2026-06-01",
             "until": "2026-06-03",
+            "window_start": "2026-06-01T00:00:00.000000+00:00",
+            "window_end": "2026-06-04T00:00:00.000000+00:00",
             "recorded_from": "2026-06-02",
             "total_usd": 1.25,
             "calls": 2,
@@ -121,7 +125,7 @@ def test_spend_is_stacked_by_day_and_model(sites: Sites, filled: Path) -> None:
         ("2026-07-02", "b", False, 0.5),
     ]
     # 3.5 of 4.25.
-    assert spend["sentence"] == "a made 82 % of it; the dearest day was 2 July with $3.50."
+    assert spend["sentence"] == "a made 82 % of it; the most expensive day was 2 July with $3.50."
 
 
 def test_beyond_five_models_the_others_are_one(sites: Sites, filled: Path) -> None:
@@ -317,7 +321,7 @@ def test_the_total_of_the_ten_dearest_jobs_is_theirs(sites: Sites, filled: Path)
             made.call(f"s{number}", 4.0, "2026-07-03T03:01")
     jobs = figure(sites(filled), "cron_jobs")
     assert jobs["total"] == 40.0
-    assert jobs["sentence"].endswith("The 10 dearest of 12 jobs.")
+    assert jobs["sentence"].endswith("The 10 most expensive of 12 jobs.")
     assert {row["cost_usd"] for row in jobs["rows"] if row["part"] == "delegated"} == {0.0}
 
 
@@ -340,7 +344,9 @@ def test_sessions_are_counted_by_what_they_cost(sites: Sites, filled: Path) -> N
     assert bins[-1] == ("≥ $1,000", 1000, None, 1)
     assert sum(row["sessions"] for row in sessions["rows"]) == 8
     # One tenth of eight.
-    assert sessions["sentence"] == ("The dearest of 8 sessions cost $4,096.00, 99.9 % of it.")
+    assert sessions["sentence"] == (
+        "The most expensive of 8 sessions cost $4,096.00, 99.9 % of it."
+    )
 
 
 def test_the_cache_has_its_share_of_the_input(sites: Sites, filled: Path) -> None:

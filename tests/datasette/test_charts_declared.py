@@ -85,6 +85,29 @@ def test_what_is_no_number_is_not_drawn() -> None:
     drawing.svg(made.wide or "")
 
 
+def test_what_is_too_large_to_add_up_is_unknown() -> None:
+    # Each is a number, their sum is beyond all of them.
+    made = figure("x y", [("a", 1e308), ("a", 1e308), ("b", 2)])
+    assert made.sentence == "The highest is b: 2. y is unknown in 2 of 3 rows."
+    assert made.total is not None
+    assert made.total.words == "≥ 2"
+
+
+@pytest.mark.parametrize("unknown", [None, float("inf"), 1e308, "much"])
+@pytest.mark.parametrize("mark", declared.MARKS)
+def test_a_chart_with_nothing_to_draw_says_so(mark: str, unknown: Any) -> None:
+    made = figure("x y", [("a", unknown), ("a", unknown), ("b", unknown)], mark=mark)
+    assert made.sentence == "Nothing to draw: y is unknown in 3 rows."
+    assert (made.total, made.wide, made.narrow) == (None, None, None)
+    assert made.table is not None
+
+
+def test_names_along_the_height_are_drawn_without_any_number() -> None:
+    made = figure("x y", [("a", "one"), ("b", "two")], mark="circle", y_type="nominal")
+    assert made.sentence == "2 rows."
+    assert {"one", "two"} <= set(texts(made))
+
+
 def test_columns_may_have_any_name() -> None:
     columns = ["a.b[0]", "datum['y']"]
     chart = {**BARS, "x": columns[0], "y": columns[1]}
@@ -98,6 +121,23 @@ def test_beyond_five_colours_the_others_have_one() -> None:
     shown = [text for text in texts(made) if text.startswith("s") and text != "series"]
     assert shown == ["s3", "s4", "s5", "s6", "s7"]
     assert "all others" in texts(made)
+
+
+def test_a_series_without_a_known_number_takes_no_colour_from_one_with_little() -> None:
+    # Five series have known heights below 1, the sixth has rows that nobody knows the height of.
+    rows = [("day", 0.5**number, f"s{number}") for number in range(1, 6)]
+    made = figure(
+        "x y series", [*rows, ("day", None, "dark"), ("day", None, "dark")], color="series"
+    )
+    assert [value["color"] for value in values(made)] == [
+        "s1",
+        "s2",
+        "s3",
+        "s4",
+        "s5",
+        "all others",
+    ]
+    assert made.sentence.endswith("y is unknown in 2 of 7 rows.")
 
 
 def test_a_thousand_rows_are_drawn_and_it_says_so() -> None:

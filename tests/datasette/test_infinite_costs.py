@@ -44,9 +44,9 @@ def test_the_overview_gives_what_is_known_as_a_lower_bound(site: Site) -> None:
 def test_the_cost_review_does_too(site: Site) -> None:
     page = site.page(f"/-/telemetry/charts?{JULY}").text
     assert "Spend by day and model: ≥ $0.75" in page
-    # Of three sessions the dearest whose cost is known.
-    assert "the dearest day was 2 July with ≥ $0.75" in page
-    assert "The dearest of 3 sessions cost $0.50" in page
+    # Of three sessions the most expensive whose cost is known.
+    assert "the most expensive day was 2 July with ≥ $0.75" in page
+    assert "The most expensive of 3 sessions cost $0.50" in page
     told = said(site, f"/-/telemetry/charts.json?{JULY}")
     assert (told["total_usd"], told["unpriced_calls"]) == (0.75, 1)
     assert site.get(f"/-/telemetry/charts/review.html?{JULY}").text.count("<img") > 2

@@ -91,8 +91,8 @@ def test_a_name_that_is_none_is_shown_as_text(sites: Sites, ledger: Path) -> Non
     said = sites(ledger).get(f"{PRUNE}.json?database=nowhere", status=404).json()
     assert said == {
         "ok": False,
-        "error": "'nowhere' is no ledger that is attached here",
-        "errors": ["'nowhere' is no ledger that is attached here"],
+        "error": "'nowhere' is not an attached ledger",
+        "errors": ["'nowhere' is not an attached ledger"],
         "status": 404,
     }
 

@@ -82,7 +82,7 @@ def expected(
             return 400, WHY[kind], everything
         return 200, "3 failed attempts before", everything
     if actor not in ("ann", "root"):
-        return 403, "telemetry-prune on telemetry is not allowed to you", everything
+        return 403, "telemetry-prune on telemetry is not allowed for you", everything
     if immutable:
         return 403, "telemetry is served as immutable: nothing can be deleted", everything
     if kind != "right":

@@ -138,19 +138,19 @@ def hidden_fields(html: str) -> dict[str, str]:
     ("rule", "why"),
     [
         ({}, "say before when"),
-        ({"before": 90}, "before: 90 is not what it can be"),
+        ({"before": 90}, "before: 90 is not a value that it takes"),
         ({"before": ["1d", "2d"]}, "before is given more than once"),
-        ({"before": "1d", "modell": "gpt"}, "modell: a rule has none such"),
-        ({"before": "1d", "database": "other"}, "database: a rule has none such"),
+        ({"before": "1d", "modell": "gpt"}, "modell: not a parameter of a rule"),
+        ({"before": "1d", "database": "other"}, "database: not a parameter of a rule"),
         ({"before": "1d", "model": ""}, "model is empty: leave it out"),
-        ({"before": "1d", "model": None}, "model: null is not what it can be"),
+        ({"before": "1d", "model": None}, "model: null is not a value that it takes"),
         ({"before": "1d", "status": "4xx"}, "'4xx' is no status code"),
-        ({"before": "1d", "status": True}, "status: true is not what it can be"),
+        ({"before": "1d", "status": True}, "status: true is not a value that it takes"),
         ({"before": "1d", "status": []}, "status is empty: leave it out"),
         ({"before": "1d", "keep_last": -1}, "'-1' is not a number of rows to keep"),
         ({"before": "1d", "keep_last": 2**63}, f"{2**63} is not a number of rows to keep"),
-        ({"before": "1d", "keep_last": 1.5}, "keep_last: 1.5 is not what it can be"),
-        (["before"], "the body is no JSON object"),
+        ({"before": "1d", "keep_last": 1.5}, "keep_last: 1.5 is not a value that it takes"),
+        (["before"], "the body is not a JSON object"),
     ],
 )
 def test_a_rule_that_is_none_deletes_nothing(web: Web, filled: Path, rule: Any, why: str) -> None:
@@ -176,7 +176,7 @@ def test_bodies_that_cannot_be_read_delete_nothing(web: Web, filled: Path) -> No
 
 def test_a_rule_said_in_two_places_is_none(web: Web, filled: Path) -> None:
     answer = web.ask("POST", PATH + "?model=gpt", "ann", json={"before": "1d"})
-    assert "model: the rule stands in the body alone" in answer.json()["error"]
+    assert "model: give the rule in the body only, not in the address" in answer.json()["error"]
     assert web.ask("DELETE", PATH + "?before=1d&model=", "ann").status_code == 400
     assert failures.ids(filled) == [1, 2, 3, 4]
 

@@ -70,7 +70,9 @@ def test_a_report_has_one_number_everywhere(
         page, query = site.page(f"{path}?{asked}").text, reports.load_queries()[name]
         for row in rows:
             for column, unit in query.units.items():
-                if unit in ("usd", "score", "count", "id"):
+                if unit == "usd" and row[column] is not None:
+                    assert_shown(money.usd(row[column], row.get(query.unpriced[column], 0)), page)
+                elif unit in ("score", "count", "id"):
                     assert_shown(row[column], page)
             for column, count in query.unpriced.items():
                 # The first amount is what no chat is too narrow for.

@@ -72,7 +72,7 @@ def test_who_may_save_rename_and_delete(
     created = 302 if shape == "form" else 201
     assert (saved.status_code, len(kept(ledger)) - before) == ((created, 1) if may else (403, 0))
     for refused in [] if may else [renamed, deleted, saved]:
-        assert "telemetry-save-chart on telemetry is not allowed to you" in refused.text
+        assert "telemetry-save-chart on telemetry is not allowed for you" in refused.text
 
 
 def test_root_may_where_nobody_is_named(tmp_path: Path) -> None:
@@ -201,36 +201,36 @@ def with_(**parts: str) -> str:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"path": "http://127.0.0.1/telemetry/cost_by_day"}, "is no path of this server"),
-        ({"path": "//evil.example/telemetry/cost_by_day"}, "is no path of this server"),
-        ({"path": "javascript:alert(1)"}, "is no path of this server"),
-        ({"path": "telemetry/cost_by_day"}, "is no path of this server"),
-        ({"path": "/telemetry/cost_by_day?model=a"}, "is no path of this server"),
-        ({"path": "/telemetry/cost_by_day#x"}, "is no path of this server"),
+        ({"path": "http://127.0.0.1/telemetry/cost_by_day"}, "is not a path of this server"),
+        ({"path": "//evil.example/telemetry/cost_by_day"}, "is not a path of this server"),
+        ({"path": "javascript:alert(1)"}, "is not a path of this server"),
+        ({"path": "telemetry/cost_by_day"}, "is not a path of this server"),
+        ({"path": "/telemetry/cost_by_day?model=a"}, "is not a path of this server"),
+        ({"path": "/telemetry/cost_by_day#x"}, "is not a path of this server"),
         ({"path": "/telemetry"}, "telemetry has no query ''"),
         ({"path": "/telemetry/llm_calls"}, "telemetry has no query 'llm_calls'"),
         ({"path": "/telemetry/llm_calls/1"}, "telemetry has no query 'llm_calls/1'"),
         ({"path": "/telemetry/cost_by_day.json"}, "telemetry has no query 'cost_by_day.json'"),
         ({"path": "/telemetry/-/query"}, "telemetry has no query '-/query'"),
-        ({"path": "/elsewhere/cost_by_day"}, "is no query of the ledger telemetry"),
-        ({"path": "/-/telemetry"}, "is no query of the ledger telemetry"),
-        ({"fragment": ""}, "'' is no part of a chart"),
-        ({"fragment": "x=1"}, "'x=1' is no part of a chart"),
-        ({"fragment": FRAGMENT + "&g.theme=dark"}, "'g.theme=dark' is no part of a chart"),
+        ({"path": "/elsewhere/cost_by_day"}, "is not a query of the ledger telemetry"),
+        ({"path": "/-/telemetry"}, "is not a query of the ledger telemetry"),
+        ({"fragment": ""}, "'' is not part of a chart"),
+        ({"fragment": "x=1"}, "'x=1' is not part of a chart"),
+        ({"fragment": FRAGMENT + "&g.theme=dark"}, "'g.theme=dark' is not part of a chart"),
         ({"fragment": FRAGMENT + "&g.mark=line"}, "g.mark is given twice"),
         ({"fragment": with_(mark="area")}, "g.mark: 'area' is none of bar, line, circle"),
         ({"fragment": with_(x_type="geojson")}, "g.x_type: 'geojson' is none of"),
         ({"fragment": with_(y_column="-")}, "g.y_column: a chart needs it"),
-        ({"fragment": with_(y_column="")}, "g.y_column is no name of a column"),
-        ({"fragment": with_(y_column="%0A")}, "g.y_column is no name of a column"),
+        ({"fragment": with_(y_column="")}, "g.y_column is not the name of a column"),
+        ({"fragment": with_(y_column="%0A")}, "g.y_column is not the name of a column"),
         ({"fragment": with_(y_column="%ff")}, "can't decode byte 0xff"),
-        ({"fragment": with_(y_column="x" * 201)}, "g.y_column is no name of a column"),
+        ({"fragment": with_(y_column="x" * 201)}, "g.y_column is not the name of a column"),
         ({"fragment": with_(y_column="euro")}, "the query has no column euro"),
         ({"fragment": with_(color_column="euro")}, "the query has no column euro"),
         ({"title": " \n "}, "it needs a title"),
-        ({"title": "x" * 121}, "its title has more than 120 signs"),
-        ({"title": "a\x00b"}, r"its title holds the sign '\x00'"),
-        ({"title": "abc\u202edef"}, r"its title holds the sign '\u202e'"),
+        ({"title": "x" * 121}, "its title has more than 120 characters"),
+        ({"title": "a\x00b"}, r"its title contains the character '\x00'"),
+        ({"title": "abc\u202edef"}, r"its title contains the character '\u202e'"),
         ({"parameters": "profile=" + "x" * 1000}, "the parameter 'profile' is longer than 1000"),
         ({"parameters": "&".join(f"a{n}=1" for n in range(21))}, "Max number of fields exceeded"),
         (
@@ -254,10 +254,10 @@ def test_what_is_no_chart_of_a_query_is_not_saved(
     [
         ({"content": b"\xff"}, "the body cannot be read"),
         ({"content": b"title=a&title=b"}, "a field is given twice"),
-        ({"json": ["title"]}, "it is no JSON object of texts"),
-        ({"json": {**CHART, "title": 1}}, "it is no JSON object of texts"),
-        ({"json": {"title": "x"}}, "path, parameters, fragment: needed here"),
-        ({"json": {**CHART, "id": "1"}}, "id: not asked for here"),
+        ({"json": ["title"]}, "it is not a JSON object of texts"),
+        ({"json": {**CHART, "title": 1}}, "it is not a JSON object of texts"),
+        ({"json": {"title": "x"}}, "path, parameters, fragment: required"),
+        ({"json": {**CHART, "id": "1"}}, "id: not a field of this request"),
         (
             {"content": b'{"title": "\\ud800"}', "headers": {"content-type": "application/json"}},
             "the body cannot be read",

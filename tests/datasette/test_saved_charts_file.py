@@ -169,7 +169,7 @@ def test_below_a_prefix_the_path_must_be_below_it_too(ledger: Path) -> None:
     with served(ledger, "--setting", "base_url", "/below/") as web:
         address = f"/below{SAVE}"
         outside = post(web, "ann", address, **CHART)
-        assert "'/telemetry/cost_by_day' is no path of this server" in words_of(outside)
+        assert "'/telemetry/cost_by_day' is not a path of this server" in words_of(outside)
         save(web, address=address, path="/below/telemetry/cost_by_day")
         (chart,) = web.ask("GET", f"/below{REVIEW}.json?since=all").json()["saved"]
         assert chart["total"] == 0.875

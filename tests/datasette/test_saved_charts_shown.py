@@ -247,7 +247,7 @@ def test_each_ledger_shows_its_own(serve: Serve, ledger: Path) -> None:
     assert len(kept(ledger)) == 2
     assert not other.with_name("saved_charts.db").exists()
     answer = post(web, "root", **{**CHART, "path": "/other/cost_by_day"})
-    assert "is no query of the ledger telemetry" in answer.json()["error"]
+    assert "is not a query of the ledger telemetry" in answer.json()["error"]
     assert post(web, "root", f"{SAVE}/{second}/delete").status_code == 404
     assert post(web, "root", f"{SAVE}/{second}/delete?database=other").status_code == 200
     assert [chart["title"] for chart in shown(web, database="other")] == []

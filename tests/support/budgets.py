@@ -35,6 +35,11 @@ def set_budget(home: Path, budgets: Any, **rules: Any) -> None:
     (home / "budget.yaml").write_text(text, encoding="utf-8")
 
 
+def limit_beside(ledger: Path, **budgets: Any) -> None:
+    """Write the limits of a ledger whose days are UTC's beside it."""
+    set_budget(ledger.parent, budgets, timezone="UTC")
+
+
 class Jobs:
     """The host's list of cron jobs: which were paused, why, and whether it ``works``; who holds its
     ``lock`` keeps it from answering.

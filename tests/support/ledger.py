@@ -5,6 +5,7 @@ Costs in tests are sums of powers of two, so that they add up exactly.
 
 import sqlite3
 from contextlib import closing
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,13 @@ class HandMadeLedger:
         )
         if price is not None:
             self._insert("llm_call_prices", call_id=call_id, price_id=price)
+
+    def daily(self, first: str, last: str, usd: float, **columns: Any) -> None:
+        """A call of the session s at nine on each day."""
+        day = date.fromisoformat(first)
+        while day <= date.fromisoformat(last):
+            self.call("s", usd, f"{day}T09:00:00", **columns)
+            day += timedelta(days=1)
 
     def price(self, basis: str, **rates: float) -> int:
         """Rates that calls were charged, in USD per million tokens."""

@@ -22,7 +22,7 @@ PATH = "/-/telemetry/charts"
 
 
 @view(PATH)
-async def charts(page: Page) -> Response:
+async def cost_review(page: Page) -> Response:
     """The page, and its figures as JSON."""
     made = await _review(page)
     saved = await saved_figures.section(page)
