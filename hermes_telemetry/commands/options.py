@@ -38,8 +38,16 @@ class OneLineParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse, but each command refuses what it does not know, and names its own help: the
         program's, which argparse would name, does not list the command's options.
+
+        Words behind an option join those before it, where there may be any number of them.
         """
         known, unknown = super().parse_known_args(args, namespace)
+        if unknown and not any(word.startswith("-") for word in unknown):
+            for action in self._get_positional_actions():
+                if action.nargs in (argparse.ZERO_OR_MORE, argparse.ONE_OR_MORE):
+                    words = [self._get_value(action, word) for word in unknown]
+                    setattr(known, action.dest, [*getattr(known, action.dest), *words])
+                    unknown = []
         if unknown:
             # The dashes alone make any two options somewhat alike.
             options = self._option_string_actions

@@ -28,6 +28,8 @@ REPORTS = {
     "smells": ("smells",),
     "raw": ("newest_runs",),
 }
+# They tell of some calls only: what others cost, or why nothing, would be beside the point.
+_OF_SOME_CALLS = ("cron", "raw")
 _AGE = re.compile("[0-9]+[hdw]")
 _ROWS_IN_CHAT = 12
 
@@ -55,13 +57,16 @@ def add_parser(commands: Commands) -> None:
         handler=run,
     )
     reports = "|".join(name for name in REPORTS if name != "raw")
-    parser.usage = f"%(prog)s [{reports}|raw N]\n[{'|'.join(periods.PERIODS)}|7d] [options]"
+    parser.usage = (
+        f"%(prog)s [{reports}|raw N]\n[{'|'.join(periods.PERIODS)}|7d|DATE|all] [options]"
+    )
     parser.add_argument(
         "words",
         metavar="WORD",
         nargs="*",
         help="a report (default: summary; raw N: the N newest runs) and a period: local days (a"
-        " week begins on Monday) or an age such as 7d (default: the 30 days up to today)",
+        " week begins on Monday), a date, an age such as 7d or all (default: the 30 days up to"
+        " today)",
     )
     periods.add_bounds(parser)
     # `hermes` takes every --profile for itself, wherever it stands.
@@ -93,6 +98,7 @@ def run(namespace: argparse.Namespace) -> int:
                 "report": asked.report,
                 "since": asked.since or None,
                 "until": asked.until or None,
+                **_bounds(asked, _usual(figures[0]), zone),
                 "profile": namespace.profile,
                 "timezone": zone,
                 "figures": {figure.query.name: figure.objects() for figure in figures},
@@ -104,8 +110,7 @@ def run(namespace: argparse.Namespace) -> int:
             _print_title(shown, asked, namespace.profile, zone, figures[0])
             for figure in figures:
                 _print(shown, figure)
-            # The jobs' own costs say nothing of what others cost.
-            if asked.report != "cron" and any(
+            if asked.report not in _OF_SOME_CALLS and any(
                 "usd" in figure.query.units.values() for figure in figures
             ):
                 zeros.say_why(shown, ledger, path, parameters)
@@ -113,7 +118,7 @@ def run(namespace: argparse.Namespace) -> int:
 
 
 def _asked(namespace: argparse.Namespace, today: date) -> Asked:
-    from ..windows import named_days
+    from ..windows import EVERYTHING, named_days
 
     report: str | None = None
     window: str | None = None
@@ -121,18 +126,21 @@ def _asked(namespace: argparse.Namespace, today: date) -> Asked:
     for word in namespace.words:
         if word in REPORTS and report is None:
             report = word
-        elif (word in periods.PERIODS or _AGE.fullmatch(word)) and window is None:
+        elif window is None and (
+            named_days(word, today) or _AGE.fullmatch(word) or word.lower() == EVERYTHING
+        ):
             window = word
         elif report == "raw" and not runs and word.isdecimal():
             runs = word
         else:
-            known = (*REPORTS, *periods.PERIODS)
+            known = (*REPORTS, *periods.PERIODS, EVERYTHING)
             hint = "" if word in known else nearest(word, known)
             if hint:
                 raise InputError(f"{word!r} is not understood here{hint}")
             raise InputError(
                 f"{word!r} is not understood here: name a report ({', '.join(REPORTS)}; a number"
-                f" of runs behind raw) and a period ({', '.join(periods.PERIODS)}, 7d), each once"
+                f" of runs behind raw) and a period ({', '.join(periods.PERIODS)}, 7d, a date such"
+                " as 2026-07-01, all), each once"
             )
     since, until = namespace.since or "", namespace.until or ""
     if window is not None:
@@ -143,14 +151,31 @@ def _asked(namespace: argparse.Namespace, today: date) -> Asked:
     return Asked(report or "summary", runs, since, until)
 
 
+def _usual(figure: Figure) -> str:
+    """The length of the window that nobody asked for: "30 days"."""
+    (usual,) = (each.default for each in figure.query.parameters if each.kind == "since")
+    return usual
+
+
+def _bounds(asked: Asked, usual: str, zone: str) -> dict[str, str | None]:
+    """The window as instants in UTC, half-open, None where it has no bound, as the pages' JSON."""
+    from ..windows import BEGINNING, END, SYSTEM_CLOCK, Window, timestamp
+
+    days = int(usual.removesuffix(" days"))
+    window = Window.asked(asked.since, asked.until, days, zone, SYSTEM_CLOCK.now())
+    return {
+        "window_start": None if window.start == BEGINNING else timestamp(window.start),
+        "window_end": None if window.end == END else timestamp(window.end),
+    }
+
+
 def _print_title(
     shown: Screen, asked: Asked, profile: str | None, zone: str, figure: Figure
 ) -> None:
     from . import output
 
-    (usual,) = (each.default for each in figure.query.parameters if each.kind == "since")
     of_profile = f", profile {profile}" if profile else ""
-    output.say(shown, f"{asked.report}: {_window(asked, usual)} ({zone}){of_profile}")
+    output.say(shown, f"{asked.report}: {_window(asked, _usual(figure))} ({zone}){of_profile}")
 
 
 def _window(asked: Asked, usual: str) -> str:

@@ -62,7 +62,16 @@ def test_today_a_week_from_monday_and_a_month_are_local(
 
 def test_a_window_is_told_with_its_days(cli, days: HandMadeLedger) -> None:
     content = stats(cli, days.path, "week", "providers")
-    assert list(content) == ["report", "since", "until", "profile", "timezone", "figures"]
+    assert list(content) == [
+        "report",
+        "since",
+        "until",
+        "window_start",
+        "window_end",
+        "profile",
+        "timezone",
+        "figures",
+    ]
     assert (content["since"], content["until"]) == ("2026-06-29", "2026-07-01")
     assert cli("stats", "week", "--db", days.path).out.startswith(
         "summary: 2026-06-29 to 2026-07-01 (UTC)\n"
@@ -77,6 +86,25 @@ def test_a_window_is_told_with_its_days(cli, days: HandMadeLedger) -> None:
     ):
         text = cli("stats", *words, "--db", days.path).out
         assert text.startswith(f"summary: {window} (UTC)\n")
+
+
+def test_the_window_is_told_as_instants(cli, days: HandMadeLedger) -> None:
+    days.path.with_name("budget.yaml").write_text("timezone: Europe/Madrid\n", encoding="utf-8")
+    for words, start, end in (
+        (("week",), "2026-06-28T22:00:00.000000+00:00", "2026-07-01T22:00:00.000000+00:00"),
+        # The 30 days up to today, which nobody had to name: 2 June to 1 July.
+        ((), "2026-06-01T22:00:00.000000+00:00", None),
+        (("all",), None, None),
+    ):
+        content = stats(cli, days.path, *words)
+        assert (content["window_start"], content["window_end"]) == (start, end)
+
+
+def test_a_period_may_stand_behind_an_option(cli, days: HandMadeLedger) -> None:
+    answer = cli("stats", "models", "--json", "--db", days.path, "today")
+    assert json.loads(answer.out)["since"] == "2026-07-01"
+    answer = cli("stats", "--db", days.path, "models", "--json", "today")
+    assert json.loads(answer.out)["since"] == "2026-07-01"
 
 
 def test_from_and_to_are_dates_instants_or_all(cli, days: HandMadeLedger) -> None:
@@ -168,9 +196,14 @@ def test_every_zero_says_why(cli, book: HandMadeLedger) -> None:
     assert riddle == "- riddle (p): 1 call without a price"
 
 
-def test_the_jobs_report_is_not_followed_by_models_of_others(cli, book: HandMadeLedger) -> None:
+@pytest.mark.parametrize("report", [("cron",), ("raw", "1")])
+def test_a_report_of_some_calls_is_not_followed_by_models_of_others(
+    cli, book: HandMadeLedger, report: tuple[str, ...]
+) -> None:
+    book.run("a", "2026-07-01T10:00")
     book.call("a", None, model="riddle")
-    assert "riddle" not in cli("stats", "cron", "today", "--db", book.path).out
+    book.run("b", "2026-07-01T11:00")
+    assert "riddle" not in cli("stats", *report, "today", "--db", book.path).out
 
 
 # It is Wednesday, 2026-07-01.
@@ -182,6 +215,8 @@ def test_the_jobs_report_is_not_followed_by_models_of_others(cli, book: HandMade
         ("last-week", ("2026-06-22", "2026-06-28"), "2026-06-22 to 2026-06-28"),
         ("last-month", ("2026-06-01", "2026-06-30"), "2026-06-01 to 2026-06-30"),
         ("7d", ("7d", None), "last 7d"),
+        ("2026-06-30", ("2026-06-30", "2026-06-30"), "2026-06-30"),
+        ("all", ("all", None), "all"),
     ],
 )
 def test_a_period_goes_by_its_name(
@@ -223,6 +258,8 @@ def test_a_ledger_of_another_build_has_totals_and_no_reasons(cli, book: HandMade
     ("arguments", "line"),
     [
         (("frob",), "'frob' is not understood here: name a report (summary, cron, "),
+        (("2026-06-31",), "'2026-06-31' is not understood here: name a report (summary, cron, "),
+        (("models", "--csv", "modles"), "'modles' is not understood here: did you mean models?"),
         (("modles",), "'modles' is not understood here: did you mean models?"),
         (("models", "cron"), "'cron' is not understood here"),
         (("7", "raw"), "'7' is not understood here"),
