@@ -49,9 +49,10 @@ with recursive
     left join runs as own on own.session_id = member.session_id
     where coalesce(own.profile, '') = ''
   ),
-  -- Materialized, else every call there is would be read in the order of the groups.
-  timed(kind, name, ms) as materialized (
-    select 'model', model, latency_ms
+  -- Models and tools each by themselves: two short lists are sorted in memory, where a long one would
+  -- go through a file. `+model`: else every call there is would be read in the order of the groups.
+  models(name, ms) as (
+    select +model, latency_ms
     from llm_calls
     where ts >= (select since_utc from bounds)
       and ts < (select until_utc from bounds)
@@ -60,8 +61,10 @@ with recursive
         :profile in ('', (select profile from runs where session_id = llm_calls.session_id))
         or session_id in (select session_id from heirs)
       )
-    union all
-    select 'tool', tool_name, latency_ms
+    order by +model, latency_ms
+  ),
+  tools(name, ms) as (
+    select tool_name, latency_ms
     from tool_calls
     where ts >= (select since_utc from bounds)
       and ts < (select until_utc from bounds)
@@ -72,13 +75,14 @@ with recursive
         :profile in ('', (select profile from runs where session_id = tool_calls.session_id))
         or session_id in (select session_id from heirs)
       )
+    order by tool_name, latency_ms
   ),
   -- Picked by its place in a sorted list, a percentile takes half the time that ranking every row
   -- does.
   lists(kind, name, ms, calls) as (
-    select kind, name, json_group_array(ms), count(*)
-    from (select kind, name, ms from timed order by kind, name, ms)
-    group by kind, name
+    select 'model', name, json_group_array(ms), count(*) from models group by name
+    union all
+    select 'tool', name, json_group_array(ms), count(*) from tools group by name
   )
 select
   name,
