@@ -10,6 +10,8 @@ BEYOND_ALL_SUMS = 1e100
 """USD that nobody has spent, though a foreign file may say so: sums of more may be infinite. The
 same holds below zero.
 """
+HIGHEST_LIMIT = 1e9
+"""USD that a budget may allow: more is a typo, and limits nothing."""
 _CENT = 0.01
 # A token at a millionth of a dollar per million tokens.
 _LAST_DIGIT = 12

@@ -225,7 +225,7 @@ def unreadable(query: Query, parameters: Mapping[str, str]) -> dict[str, str]:
             except ValueError as error:
                 faults[parameter.name] = f"{parameter.name}: {error}"
         elif parameter.kind == "number" and text and not _NUMBER.match(text):
-            faults[parameter.name] = f"{parameter.name}: {text!r} is no number from 1 to 999,999"
+            faults[parameter.name] = f"{parameter.name}: {text!r} is not a number from 1 to 999,999"
     return faults
 
 

@@ -219,7 +219,7 @@ class _Reading:
         )
 
     def seen(self, scope: str, window: WindowName) -> set[str]:
-        """The ids of a scope that have a call in a window; what is no text is nobody's id."""
+        """The ids of a scope that have a call in a window; what is not a text is nobody's id."""
         days = set(window_days(window, self._today))
         places = {place for place, day in enumerate(self._days) if day in days}
         return {

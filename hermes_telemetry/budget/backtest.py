@@ -1,4 +1,4 @@
-"""How far off past projections would have been: each is made again and held against what came."""
+"""How far off past projections would have been: each is made again, and compared with the spend."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args
 import yaml
 
 from ..cron_jobs import cron_job_ids, cron_job_name
+from ..money import HIGHEST_LIMIT
 from ..windows import SYSTEM_CLOCK, Clock, time_zone
 from ..yaml_files.followed import FollowedFile
 from ..yaml_files.text import ConfigFileError, compose, fault_at, load
@@ -236,7 +237,12 @@ def _limits(node: Any, where: str, default: Limits) -> Limits:
 
 
 def _amount(node: Any, where: str) -> float | None:
-    return None if _is_null(node) else _number(node, where)
+    if _is_null(node):
+        return None
+    amount = _number(node, where)
+    if amount > HIGHEST_LIMIT:
+        raise _fault(node, f"{where} is above {HIGHEST_LIMIT:,.0f} USD")
+    return amount
 
 
 def _thresholds(node: Any) -> tuple[float, float]:
@@ -314,7 +320,7 @@ def _mapping(node: Any, where: str, known: Iterable[str] | None = None) -> dict[
                 merged = _mapping(source, f"{where}.<<", known) | merged
             continue
         if not isinstance(key, yaml.ScalarNode):
-            raise fault_at(key.start_mark, f"a key of {where or 'the file'} is no text")
+            raise fault_at(key.start_mark, f"a key of {where or 'the file'} is not a text")
         name = f"{where}.{key.value}".lstrip(".")
         if key.value in own:
             raise fault_at(key.start_mark, f"{name} stands there twice")

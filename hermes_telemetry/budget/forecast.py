@@ -193,7 +193,7 @@ def burn_rate_projection(
 def _weekday_shape(history: Sequence[PastDay]) -> list[float]:
     """How a weekday's spend compares to a mean day's, Monday first; 1 for each where unknown.
 
-    Two mean days are added to each weekday, so that one dear Tuesday is not taken for a rule.
+    Two mean days are added to each weekday, so that one expensive Tuesday is not taken for a rule.
     """
     mean = fmean(day.usd for day in history)
     if len(history) < LEVEL_DAYS or not mean:

@@ -106,5 +106,5 @@ def _usd(text: str, where: str) -> Decimal:
         raise InputError(f"{where}: it is empty")
     amount = _AMOUNT.fullmatch(text)
     if amount is None:
-        raise InputError(f"{where}: {text!r} is no amount in USD (1.25)")
+        raise InputError(f"{where}: {text!r} is not an amount in USD (1.25)")
     return Decimal(amount["sign"] + amount["digits"].replace(",", ""))

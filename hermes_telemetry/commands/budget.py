@@ -189,14 +189,17 @@ def _say_limits(shown: Screen, file: BudgetFile) -> None:
 
 
 def _amount(text: str) -> float | None:
+    from ..money import HIGHEST_LIMIT
+
     if text == "none":
         return None
     try:
         amount = float(text)
     except ValueError:
         amount = math.nan
-    if not (math.isfinite(amount) and amount >= 0):
+    if not (0 <= amount <= HIGHEST_LIMIT):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not an amount in USD: write a number, 0 or more, or none"
+            f"{text!r} is not an amount in USD: write a number from 0 to {HIGHEST_LIMIT:,.0f},"
+            " or none"
         )
     return amount

@@ -1,9 +1,9 @@
 """A budget for the demo ledger, close to its limits: amounts that follow from what is in it.
 
-The dearer of the last two days came near the daily limit, and a cron job has passed its own on the
-last day on which one cost something. Both hold on the first of a month and just after midnight,
-too. The monthly limit is what 30 usual days need. What a recorder would have noted goes into the
-ledger. Days are UTC here, for the budget is to be the same everywhere.
+The more expensive of the last two days came near the daily limit, and a cron job has passed its own
+on the last day on which one cost something. Both hold on the first of a month and just after
+midnight, too. The monthly limit is what 30 usual days need. What a recorder would have noted goes
+into the ledger. Days are UTC here, for the budget is to be the same everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..windows import BEGINNING, Window, bound
 from ..yaml_files.editing import flow
 
 _ZONE = "UTC"
-# What of its limit the dearer day has taken, and 30 usual days take, but for the rounding.
+# What of its limit that day has taken, and 30 usual days take, but for the rounding.
 _TAKEN = 0.9
 _USUAL_DAYS = 30
 _TICK = timedelta(microseconds=1)
@@ -106,7 +106,7 @@ def _last_two(last_day: date) -> tuple[date, date]:
 
 
 def _limits(conn: sqlite3.Connection, last_day: date, days: int) -> Limits:
-    """Limits for everything: of the daily one the dearer of the last two days, for the last alone
+    """Limits for everything: of the daily one the higher of the last two days, for the last alone
     may have begun a minute ago, has taken 86 to 95 %; the monthly one covers the last 30 days and
     the month so far.
 
@@ -117,10 +117,10 @@ def _limits(conn: sqlite3.Connection, last_day: date, days: int) -> Limits:
     spent = _spent(conn, usual)
     if days < _USUAL_DAYS or not spent:
         spent = _spent(conn, Window(BEGINNING, until, _ZONE)) * _USUAL_DAYS / days
-    dearer = max(_spent(conn, Window.day(day, _ZONE)) for day in _last_two(last_day))
+    higher = max(_spent(conn, Window.day(day, _ZONE)) for day in _last_two(last_day))
     month = _spent(conn, Window.month(last_day, _ZONE))
     return Limits(
-        daily=_rounded((dearer or spent / _USUAL_DAYS) / _TAKEN),
+        daily=_rounded((higher or spent / _USUAL_DAYS) / _TAKEN),
         monthly=_rounded(max(spent, month) / _TAKEN),
     )
 
@@ -135,7 +135,8 @@ def _rounded(usd: float) -> float:
 
 
 def _passed(conn: sqlite3.Connection, last_day: date) -> _Passed | None:
-    """The dearest cron job of the last day on which one cost something; None if none ever did.
+    """The cron job that cost most on the last day on which one cost something; None if none ever
+    did.
 
     Its limit is what it spent, cut to three digits: it passed it at the end of its last run, so
     nothing ran after it was paused.

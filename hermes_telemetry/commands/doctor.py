@@ -117,7 +117,7 @@ def _plugin() -> Iterator[Finding]:
         yield Finding("plugin", "fault", f"{config} cannot be read: {error.strerror}", advice)
         return
     except yaml.YAMLError:
-        yield Finding("plugin", "fault", f"{config} is no YAML", "correct it")
+        yield Finding("plugin", "fault", f"{config} is not YAML", "correct it")
         return
     plugins = content.get("plugins") if isinstance(content, dict) else None
     lists = {key: plugins.get(key) for key in _LISTS} if isinstance(plugins, dict) else {}

@@ -146,11 +146,11 @@ def _came_of(came: Backtest, window: str) -> Iterator[str]:
 
     if not came.count:
         yield (
-            f"No {window} forecast can be held against what came: that takes"
+            f"No {window} forecast can be compared with what was spent: that takes"
             f" {LEAST_DAYS_BEHIND} days of history and a window that is over."
         )
         return
-    yield f"{window} forecasts held against what came: {came.count}"
+    yield f"{window} forecasts compared with what was spent: {came.count}"
     yield f"off by (WAPE):         {_share(came.wape)} of what was still to be spent"
     yield f"against a plain mean:  {_ratio(came.wape_ratio)} of its errors"
     yield f"within their interval: {_share(came.coverage)} (80% is meant)"

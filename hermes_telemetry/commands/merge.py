@@ -96,7 +96,7 @@ def _described(merged: Merged) -> str:
     if merged.renamed:
         named = [f"{old} is {new}" for old, new in list(merged.renamed.items())[:_NAMED]]
         more = ", …" if len(merged.renamed) > _NAMED else ""
-        text += f"; {len(merged.renamed):,} ids were taken: {', '.join(named)}{more}"
+        text += f"; session ids already in use: {len(merged.renamed):,} ({', '.join(named)}{more})"
     return text
 
 

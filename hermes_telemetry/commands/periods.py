@@ -36,7 +36,7 @@ def month(text: str) -> str:
     except ValueError:
         if text not in _MONTHS:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is no month (2026-07), nor {' or '.join(_MONTHS)}"
+                f"{text!r} is not a month (2026-07), nor {' or '.join(_MONTHS)}"
             ) from None
     return text
 

@@ -146,7 +146,7 @@ def _print(
     print(f"tariffs of the host compared: {len(drifts):,} ({', '.join(counts)})")
     by_hour = [drift.model for drift in drifts if drift.by_hour]
     if by_hour:
-        print(f"with other rates by the hour, compared at the dearest: {', '.join(by_hour)}")
+        print(f"with other rates by the hour, compared at the highest: {', '.join(by_hour)}")
     if uncompared:
         calls = sum(pair["calls"] for pair in uncompared)
         print(

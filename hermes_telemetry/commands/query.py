@@ -162,7 +162,7 @@ def _sorted(figure: Figure, column: str, *, reverse: bool) -> list[tuple[Any, ..
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows, 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows, 1 or more")
     return int(text)
 
 

@@ -63,7 +63,7 @@ def _chosen(words: Sequence[str]) -> dict[str, str]:
     chosen: dict[str, str] = {}
     for part, choice in zip(words[::2], [*words[1::2], ""], strict=False):
         if part not in _CHOICES:
-            raise InputError(f"{part!r} is no part of the setup: {' or '.join(_CHOICES)}")
+            raise InputError(f"{part!r} is not a part of the setup: {' or '.join(_CHOICES)}")
         if choice not in _CHOICES[part]:
             given = f"{part} {choice}".rstrip()
             raise InputError(f"{given!r}: name {part} {'|'.join(_CHOICES[part])}")

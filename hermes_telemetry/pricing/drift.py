@@ -29,7 +29,7 @@ class Drift:
     """A newest snapshot beside the local price: USD per million input and output tokens.
     ``change`` is the larger difference as a share of the local rate, None where one side is 0.
     ``by_hour`` is True where the local price has other rates in some hours of a day: ``local``
-    are those of the dearest hours then, whenever the snapshot was taken."""
+    are those of the most expensive hours then, whenever the snapshot was taken."""
 
     model: str
     provider: str
@@ -54,7 +54,7 @@ def drift_of(snapshot: Mapping[str, Any], local: Catalog, threshold: float = THR
         return Drift(model, provider, "no local price", tariff)
     by_hour = any(when.hours for when, _ in price.periods)
     # A tariff is one rate for the whole day, and with off-peak hours that is the list's full one.
-    rates = price.dearest(captured.date()).rates
+    rates = price.most_expensive(captured.date()).rates
     own = (float(rates.input), float(rates.output))
     if price.basis == "declared":
         return Drift(model, provider, "subscription", tariff, own, by_hour=by_hour)

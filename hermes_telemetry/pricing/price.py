@@ -86,8 +86,8 @@ class Price:
                 return tier.rates, tier.min_prompt_tokens
         return self.rates, None
 
-    def dearest(self, day: date) -> Price:
-        """The price in the dearest hours of a UTC day, by its input and then its output rate."""
+    def most_expensive(self, day: date) -> Price:
+        """The price in the most expensive hours of a UTC day, by its input, then output rate."""
         if not self.periods:
             return self
         clocks = {time(), *(clock for when, _ in self.periods for clock in when.hours or ())}

@@ -181,7 +181,7 @@ def all_sources(openrouter_url: str | None = None) -> list[PricingSource]:
             found = point.load()
             source = found() if isinstance(found, type) else found
             if not isinstance(source, PricingSource):
-                raise TypeError("it is no PricingSource")
+                raise TypeError("it is not a PricingSource")
         except Exception as fault:
             logger.warning("the pricing source %r cannot be used: %s", point.name, fault)
             continue

@@ -125,7 +125,7 @@ def parse_before(text: str, now: datetime, zone: str) -> str:
         before = _before(text, now, zone)
     except (ValueError, OverflowError) as error:
         raise ValueError(
-            f"{text!r} is no age (12h, 90d, 4w), date (2026-07-01) or instant"
+            f"{text!r} is not an age (12h, 90d, 4w), date (2026-07-01) or instant"
             " (2026-07-01T12:00:00+00:00)"
         ) from error
     if before > bound(now):
@@ -150,7 +150,7 @@ def parse_status(text: str) -> int | None:
         return None
     if re.fullmatch("[0-9]{1,9}", text):
         return int(text)
-    raise ValueError(f"{text!r} is no status code (a number, or none)")
+    raise ValueError(f"{text!r} is not a status code (a number, or none)")
 
 
 _OF_GROUP = "model is ? and provider is ? and status_code is ?"

@@ -25,7 +25,7 @@ class Difference:
 
 def differences(conn: sqlite3.Connection) -> list[Difference]:
     """Runs that differ from their calls by more than a nano-dollar, by a call or by a token of any
-    kind, dearest first.
+    kind, most expensive first.
 
     Calls without a run count as a run of nothing. One statement, so a recorder that writes
     meanwhile cannot make a difference appear.

@@ -56,7 +56,7 @@ def owner_column(scope: str) -> str:
     try:
         return OWNER_COLUMNS[scope]
     except KeyError:
-        raise ValueError(f"{scope!r} is no scope of sessions") from None
+        raise ValueError(f"{scope!r} is not a scope of sessions") from None
 
 
 def members_of(scope: str) -> str:

@@ -279,7 +279,7 @@ FAULTS = {
         "budgets:\n  per_sender:\n    overrides:\n      telegram:42: 5\n",
         "line 4, column 20: budgets.per_sender.overrides.telegram:42 is not a mapping: 5",
     ),
-    "a key is a list": ("? [budgets]\n: 5\n", "line 1, column 3: a key of the file is no text"),
+    "a key is a list": ("? [budgets]\n: 5\n", "line 1, column 3: a key of the file is not a text"),
     "negative": (GLOBAL % "-5", f"{AMOUNT} is negative: -5"),
     "in quotes": (GLOBAL % "'5'", f"{AMOUNT} is not a number: '5'"),
     "with its unit": (GLOBAL % "5 USD", f"{AMOUNT} is not a number: 5 USD"),
@@ -290,6 +290,7 @@ FAULTS = {
     "not a number": (GLOBAL % ".nan", f"{AMOUNT} is not finite: .nan"),
     "infinite": (GLOBAL % "-.inf", f"{AMOUNT} is not finite: -.inf"),
     "beyond every float": (GLOBAL % "1e400", f"{AMOUNT} is not finite: 1e400"),
+    "beyond every budget": (GLOBAL % "1e30", f"{AMOUNT} is above 1,000,000,000 USD: 1e30"),
     "a percentage": (
         "thresholds: {soft_pct: 80}\n",
         "line 1, column 24: thresholds.soft_pct is not a share of the limit, above 0 and up to 1:"

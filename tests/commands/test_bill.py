@@ -176,15 +176,15 @@ def test_a_line_without_a_model_is_billed_all_the_same(
         ),
         (
             "date,model,Cost_USD\n2026-07-01,m,free\n",
-            "usage.csv, line 2, column 'Cost_USD': 'free' is no amount in USD (1.25)",
+            "usage.csv, line 2, column 'Cost_USD': 'free' is not an amount in USD (1.25)",
         ),
         (
             "date,model,cost_usd\n2026-07-01,m,nan\n",
-            "usage.csv, line 2, column 'cost_usd': 'nan' is no amount in USD (1.25)",
+            "usage.csv, line 2, column 'cost_usd': 'nan' is not an amount in USD (1.25)",
         ),
         (
             'date,model,cost_usd\n2026-07-01,m,"1,25"\n',
-            "usage.csv, line 2, column 'cost_usd': '1,25' is no amount in USD (1.25)",
+            "usage.csv, line 2, column 'cost_usd': '1,25' is not an amount in USD (1.25)",
         ),
         (
             "date,model,cost_usd\n2026-07-01,m,1\n2026-07-01,m\n",
@@ -212,8 +212,8 @@ def test_bad_usage_is_one_line(
 ) -> None:
     file = export("date,model,cost_usd\n2026-07-01,m,1\n")
     given = ("bill", "--csv", file, "--db", book.path)
-    assert "'July' is no month (2026-07)" in refused(*given, "--month", "July")
-    assert "'2026-13' is no month" in refused(*given, "--month", "2026-13")
+    assert "'July' is not a month (2026-07)" in refused(*given, "--month", "July")
+    assert "'2026-13' is not a month" in refused(*given, "--month", "2026-13")
     assert refused(*given, "--day-zone", "Mars/Base").endswith(
         "--day-zone: unknown time zone 'Mars/Base'"
     )

@@ -373,6 +373,7 @@ def test_none_is_no_limit_and_for_an_id_not_that_of_all_others_either(
         (("set", "global", "weekly", "5"), " set: argument WINDOW: invalid choice: 'weekly'"),
         (("set", "global", "daily", "-5"), " set: argument USD: '-5' is not an amount in USD"),
         (("set", "global", "daily", "nan"), " set: argument USD: 'nan' is not an amount in USD"),
+        (("set", "global", "daily", "1000000001"), " set: argument USD: '1000000001' is not an"),
         (("set", "global", "daily", "1e999"), " set: argument USD: '1e999' is not an amount"),
         (("set", "global", "x", "daily", "5"), " set: global is one limit for all that is spent"),
         (("set", "sender", "", "daily", "5"), " set: an empty ID names no sender"),

@@ -61,7 +61,7 @@ def test_as_json(cli, hermes_home: Path) -> None:
             "plugins: {enabled: [hermes-telemetry], disabled: [hermes-telemetry]}\n",
             "hermes-telemetry is not enabled in {}: " + ENABLE,
         ),
-        ("plugins: {\n", "{} is no YAML: correct it"),
+        ("plugins: {\n", "{} is not YAML: correct it"),
         ("plugins: {enabled: [hermes-telemetry]}\n", None),
     ],
 )

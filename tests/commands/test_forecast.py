@@ -70,7 +70,7 @@ def test_a_faulty_budget_leaves_a_forecast_without_a_limit_and_says_so(
     assert (content["config_error"], content["enabled"]) == (fault, False)
     # Earlier forecasts are held against what was spent, whatever the limits were.
     lines = cli("forecast", "--backtest", "--db", flat.path).out.splitlines()
-    assert lines[0] == "monthly forecasts held against what came: 9"
+    assert lines[0] == "monthly forecasts compared with what was spent: 9"
 
 
 def test_a_breach_that_is_there_is_told_with_its_time(cli, flat: HandMadeLedger) -> None:
@@ -130,7 +130,7 @@ def test_a_backtest_holds_earlier_forecasts_against_what_came(cli, flat: HandMad
         "coverage": 1.0,
     }
     lines = cli("forecast", "--backtest", "--db", flat.path).out.splitlines()
-    assert lines[0] == "monthly forecasts held against what came: 9"
+    assert lines[0] == "monthly forecasts compared with what was spent: 9"
     assert lines[-1] == "within their interval: 100.0% (80% is meant)"
 
 

@@ -71,7 +71,7 @@ def test_two_hosts_become_one_ledger_whose_sums_are_theirs(
     assert sums(out) == (5, 1.875, 45, 3, 1.875, 5)
     assert answer.out.splitlines() == [
         f"{laptop.path}: 2 runs, 3 calls, 1 tool calls, 1 subagent edges, 1 call errors",
-        f"{server.path}: 1 runs, 2 calls; 1 ids were taken: {NIGHTLY} is {NIGHTLY}@2",
+        f"{server.path}: 1 runs, 2 calls; session ids already in use: 1 ({NIGHTLY} is {NIGHTLY}@2)",
         f"{out}: 5 calls, ≥ $1.88 (1 unpriced)",
     ]
 

@@ -192,7 +192,7 @@ class TestDrift:
         answer = cli("pricing", "drift", "--db", book.path)
         assert answer.code == 0
         assert "nightly  p         same" in answer.out
-        assert "with other rates by the hour, compared at the dearest: nightly\n" in answer.out
+        assert "with other rates by the hour, compared at the highest: nightly\n" in answer.out
 
 
 NIGHTLY = """\

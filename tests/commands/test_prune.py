@@ -124,9 +124,9 @@ def test_vacuum_gives_the_space_back(cli, ledger: Path) -> None:
     [
         ([], "the following arguments are required: --before"),
         (["--before", ""], "say before when"),
-        (["--before", "soon"], "'soon' is no age (12h, 90d, 4w), date"),
+        (["--before", "soon"], "'soon' is not an age (12h, 90d, 4w), date"),
         (["--before", "9999-01-01"], "'9999-01-01' lies in the future"),
-        (["--before", "1d", "--status", "4xx"], "'4xx' is no status code"),
+        (["--before", "1d", "--status", "4xx"], "'4xx' is not a status code"),
         (["--before", "1d", "--keep-last", "-1"], "-1 is not a number of rows to keep"),
         (["--before", "1d", "--keep-last", "few"], "invalid int value: 'few'"),
         (["--before", "1d", "--vacuum"], "--vacuum needs --apply"),

@@ -81,7 +81,7 @@ def test_a_column_that_there_is_not_is_answered_with_those_there_are(
 @pytest.mark.parametrize("limit", ["0", "-1", "ten", "1.5", "²"])
 def test_a_limit_is_a_number_of_rows(limit: str, refused: Refused, turns: HandMadeLedger) -> None:
     line = refused("query", "cost_by_day", f"--limit={limit}", "--db", turns.path)
-    assert f"argument --limit: {limit!r} is no number of rows, 1 or more" in line
+    assert f"argument --limit: {limit!r} is not a number of rows, 1 or more" in line
 
 
 @pytest.fixture

@@ -143,8 +143,8 @@ def test_this_month_is_as_far_as_it_goes(cli: Cli, ledger: Path, tmp_path: Path)
     ("arguments", "why"),
     [
         (["--month", "2026-08"], "2026-08 is yet to come"),
-        (["--month", "July"], "argument --month: 'July' is no month (2026-07)"),
-        (["--month", "2026-13"], "argument --month: '2026-13' is no month (2026-07)"),
+        (["--month", "July"], "argument --month: 'July' is not a month (2026-07)"),
+        (["--month", "2026-13"], "argument --month: '2026-13' is not a month (2026-07)"),
         (["--month", "2026-07", "--out", "{folder}/no/review.html"], "there is no folder"),
         (["--month", "2026-07", "--png", "{folder}/no/charts"], "there is no folder"),
         (["--month", "2026-07", "--out", "{folder}/telemetry.db"], "telemetry.db exists"),

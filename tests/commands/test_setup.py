@@ -210,7 +210,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(refused: Refused, home: Path) 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("prices auto", "'prices' is no part of the setup: pricing or budget"),
+        ("prices auto", "'prices' is not a part of the setup: pricing or budget"),
         ("pricing", "'pricing': name pricing auto|minimal|skip"),
         ("pricing default", "'pricing default': name pricing auto|minimal|skip"),
         ("budget auto", "'budget auto': name budget default|custom|skip"),

@@ -263,7 +263,7 @@ def test_a_ledger_of_another_build_has_totals_and_no_reasons(cli, book: HandMade
         (("modles",), "'modles' is not understood here: did you mean models?"),
         (("models", "cron"), "'cron' is not understood here"),
         (("7", "raw"), "'7' is not understood here"),
-        (("raw", "0"), "runs: '0' is no number from 1 to 999,999"),
+        (("raw", "0"), "runs: '0' is not a number from 1 to 999,999"),
         (("week", "--from", "2026-07-01"), "name week or --since and --until, not both"),
         (("--from", "tomorrow"), "since: 'tomorrow' is neither a date (2026-07-01), an ISO "),
         (("--from", "2026-07-02", "--to", "2026-07-01"), "until: '2026-07-01' lies before since: "),

@@ -43,7 +43,7 @@ def test_another_format_says_it_as_text(sites: Sites, ledger: Path) -> None:
 def test_a_number_that_is_none_is_named_likewise(name: str, sites: Sites, ledger: Path) -> None:
     asked = name.replace("?", ".csv?")
     answer = sites(ledger).get(f"/telemetry/{asked}=many", status=400)
-    assert answer.text == f"{name.partition('?')[2]}: 'many' is no number from 1 to 999,999"
+    assert answer.text == f"{name.partition('?')[2]}: 'many' is not a number from 1 to 999,999"
 
 
 def test_each_bound_that_is_none_is_named(sites: Sites, ledger: Path) -> None:

@@ -22,7 +22,7 @@ BEFORE = {
 }
 WHY = {
     "empty": "say before when: an age such as 90d, a date or an instant",
-    "unparsable": "'soon' is no age (12h, 90d, 4w), date (2026-07-01) or instant"
+    "unparsable": "'soon' is not an age (12h, 90d, 4w), date (2026-07-01) or instant"
     " (2026-07-01T12:00:00+00:00)",
     "future": "'2999-01-01' lies in the future",
 }

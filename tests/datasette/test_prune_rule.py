@@ -144,7 +144,7 @@ def hidden_fields(html: str) -> dict[str, str]:
         ({"before": "1d", "database": "other"}, "database: not a parameter of a rule"),
         ({"before": "1d", "model": ""}, "model is empty: leave it out"),
         ({"before": "1d", "model": None}, "model: null is not a value that it takes"),
-        ({"before": "1d", "status": "4xx"}, "'4xx' is no status code"),
+        ({"before": "1d", "status": "4xx"}, "'4xx' is not a status code"),
         ({"before": "1d", "status": True}, "status: true is not a value that it takes"),
         ({"before": "1d", "status": []}, "status is empty: leave it out"),
         ({"before": "1d", "keep_last": -1}, "'-1' is not a number of rows to keep"),

@@ -69,7 +69,7 @@ def test_both_bounds_are_refused_at_once(connection: sqlite3.Connection) -> None
 def test_a_number_that_is_none_is_refused_by_name(
     text: str, connection: sqlite3.Connection
 ) -> None:
-    with pytest.raises(ValueError, match=f"minutes: '{text}' is no number from 1 to 999,999"):
+    with pytest.raises(ValueError, match=f"minutes: '{text}' is not a number from 1 to 999,999"):
         reports.run(connection, QUERIES["retry_storms"], {"minutes": text, "failures": "3"})
 
 
