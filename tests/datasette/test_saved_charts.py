@@ -235,7 +235,7 @@ def with_(**parts: str) -> str:
         ({"parameters": "&".join(f"a{n}=1" for n in range(21))}, "Max number of fields exceeded"),
         (
             {"path": "/telemetry/ledger_growth", "parameters": "?months=many"},
-            "months: 'many' is no number",
+            "months: 'many' is not a number",
         ),
     ],
 )
