@@ -188,7 +188,7 @@ def _window(asked: Asked, usual: str) -> str:
         return f"last {since}"
     if since:
         return f"{since} to {until or 'now'}"
-    return f"{usual} up to {until}" if until else f"last {usual}"
+    return f"{usual} up to {until or 'today'}"
 
 
 def _print(shown: Screen, figure: Figure) -> None:

@@ -313,7 +313,7 @@ def test_the_hosts_own_command_line_may_write_and_a_gateway_started_from_it_not(
         ("/budget forecast --scope cron_job", "say which cron_job with --id"),
         ("/stats it's", '"it\'s" is not understood here'),
         (f"/stats {'x' * 300}", f"'{'x' * 70}… is not understood here: name a report"),
-        (f"/stats --profile {'x' * 300}", "summary: last 30 days (UTC), profile xxx"),
+        (f"/stats --profile {'x' * 300}", "summary: 30 days up to today (UTC), profile x"),
     ],
 )
 def test_what_is_not_understood_is_said_in_the_chat_and_nowhere_else(

@@ -78,7 +78,7 @@ def test_a_window_is_told_with_its_days(cli, days: HandMadeLedger) -> None:
     )
     assert cli("stats", "today", "--db", days.path).out.startswith("summary: 2026-07-01 (UTC)\n")
     for words, window in (
-        ((), "last 30 days"),
+        ((), "30 days up to today"),
         (("--from", "2026-06-30"), "2026-06-30 to now"),
         (("--to", "2026-06-30"), "30 days up to 2026-06-30"),
         (("--from", "all"), "all"),
