@@ -281,7 +281,7 @@ def test_what_is_no_scope_is_refused(owner: Owner, conn: sqlite3.Connection) -> 
         lambda: has_call_before(conn, owner, EVER),
         lambda: next(running_sums(conn, owner, *JULY)),
     ):
-        with pytest.raises(ValueError, match="no scope"):
+        with pytest.raises(ValueError, match="not a scope"):
             ask()
 
 
